@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """Times training steps of whole networks with torch's layers and after conv_fft.torch.convert(), single layers beside
-torch's implementations, and the cost of a call besides its kernels.
+torch's implementations, and the host's time of calls.
 
     python bench_torch.py [--case replknet31b-b32 ...] [--precision fp32 tf32 fp16 ...] [--tune MS] [--gpus N]
                           [--out torch.csv]
     python bench_torch.py --layers longconv depthwise [--case L4096 ...] [--precision fp32 ...] [--out torch.csv]
-    python bench_torch.py --overhead
+    python bench_torch.py --host [--device cpu] [--out host.csv]
 
 A step is forward, loss, backward and an update by SGD with momentum, on random images. torch may search cuDNN's
 algorithms (cudnn.benchmark, --search). fp16 and bf16 use autocast. Both networks start from the same parameters, and
@@ -21,7 +21,10 @@ above), in both memory formats. A row has the fastest of these and names it. Pas
 both gradients); depthwise layers also each gradient alone (bprop-graph, accgrad-graph). Calls are eager and follow each
 other; those of -graph are replayed, with 256 MiB written before each so that the cache holds no operands.
 Calls that take more than --limit seconds are left out. Errors are relative to double precision, of the first four
-channels."""
+channels.
+
+--host times small layers until their calls return: ours and torch's, in FP32 and under autocast, Plan.forward(out=) and
+conv_fft_forward(). On a CPU these times include the computation."""
 import argparse
 import datetime
 import pathlib
@@ -30,8 +33,10 @@ import sys
 
 import conv_fft
 import torch
-from call_overhead import print_overhead
+from conv_fft._context import context
 from data_parallel import run_gpus
+from host_times import COLUMNS as HOST_COLUMNS
+from host_times import HOW, host_rows
 from network_steps import networks, run_case
 from single_layers import layers_of, run_layer
 
@@ -48,13 +53,17 @@ def write(path, rows, commit, how, suite="steps"):
         elif tuple(line.split(",")[:6]) not in keys:
             kept += [*header, line]
             header = []
-    cudnn = torch.backends.cudnn.version() or 0
-    header = ["# suite %s, commit %s, %s" % (suite, commit, datetime.date.today()),
-              "# device: %s, CUDA %s" % (torch.cuda.get_device_name(), torch.version.cuda),
-              "# libraries: conv_fft %s, torch %s, cuDNN %d.%d.%d"
-              % (conv_fft.__version__, torch.__version__, cudnn // 10000, cudnn // 100 % 100, cudnn % 100),
-              "# median of " + how]
+    header = header_of(suite, commit, "median of " + how)
     path.write_text("\n".join([COLUMNS, *kept, *header, *(",".join(row) for row in rows)]) + "\n")
+
+
+def header_of(suite, commit, how, device="cuda"):
+    cudnn = torch.backends.cudnn.version() or 0
+    where = context("cpu").description if device == "cpu" else "%s, CUDA %s" % (torch.cuda.get_device_name(),
+                                                                                torch.version.cuda)
+    return ["# suite %s, commit %s, %s" % (suite, commit, datetime.date.today()), "# device: " + where,
+            "# libraries: conv_fft %s, torch %s, cuDNN %d.%d.%d"
+            % (conv_fft.__version__, torch.__version__, cudnn // 10000, cudnn // 100 % 100, cudnn % 100), "# " + how]
 
 
 def main():
@@ -78,17 +87,24 @@ def main():
                         help="single layers instead of networks")
     parser.add_argument("--limit", type=float, default=2.0,
                         help="with --layers: the longest call that is measured, in seconds (default 2)")
-    parser.add_argument("--overhead", action="store_true", help="the cost of a call, instead of the networks")
+    parser.add_argument("--host", action="store_true", help="the host's time of calls, instead of the networks")
+    parser.add_argument("--device", default="cuda", choices=["cuda", "cpu"], help="with --host (default cuda)")
     parser.add_argument("--table", action="store_true", help="print the table of convert()")
     parser.add_argument("--out", type=pathlib.Path)
     parser.add_argument("--commit")
     options = parser.parse_args()
-    if not torch.cuda.is_available():
+    if options.device == "cpu" and not options.host:
+        parser.error("--device cpu needs --host")
+    if options.device == "cuda" and not torch.cuda.is_available():
         sys.exit("bench_torch.py: there is no GPU")
     commit = options.commit or subprocess.run(["git", "rev-parse", "--short", "HEAD"], capture_output=True,
                                               text=True).stdout.strip()
-    if options.overhead:
-        print_overhead()
+    if options.host:
+        torch.backends.cudnn.allow_tf32 = False
+        rows = host_rows(options.device)
+        if options.out:
+            header = header_of("host", commit, HOW, options.device)
+            options.out.write_text("\n".join([HOST_COLUMNS, *header, *(",".join(row) for row in rows)]) + "\n")
         return
     for suite in options.layers:
         layers = layers_of(suite)

@@ -383,7 +383,7 @@ class _Operands:
 
 def forward(plan, x, w, bias, out, stream):
     plain = stream is None and type(x).__module__.partition(".")[0] == "torch"
-    if plain and plan.known_calls:
+    if plain:
         from . import _torch_calls
         y = _torch_calls.forward(plan, x, w, bias, out)
         if y is not None:
@@ -399,8 +399,7 @@ def forward(plan, x, w, bias, out, stream):
         check(lib.conv_fft_forward(plan.handle, *addresses, y_address, workspace, size, stream))
         del held
     if plain:
-        from . import _torch_calls
-        _torch_calls.remember(plan, x, w, bias, out)
+        _torch_calls.remember_forward(plan, x, w, bias, out, y)
     return operands.finish(y)
 
 
@@ -419,6 +418,12 @@ def backward(plan, x, w, gy, need, out, accumulate, stream):
         if not names <= most:
             raise ValueError("%s names %s, which %s does not name"
                              % (argument, " and ".join(sorted(names - most)), other))
+    plain = stream is None and type(gy).__module__.partition(".")[0] == "torch"
+    if plain:
+        from . import _torch_calls
+        known = _torch_calls.backward(plan, x, w, gy, need, out, accumulate)
+        if known is not None:
+            return known
     operands = _Operands(plan, gy)
     problem = plan.problem
     addresses = [operands.address("gy", gy, "y", problem.dtype)]
@@ -435,4 +440,7 @@ def backward(plan, x, w, gy, need, out, accumulate, stream):
                                     workspace, size, stream))
         del held
     operands.finish(None)
-    return tuple(made[name][0] for name in ("x", "w", "bias"))
+    results = tuple(made[name][0] for name in ("x", "w", "bias"))
+    if plain:
+        _torch_calls.remember_backward(plan, x, w, gy, need, out, accumulate, results)
+    return results

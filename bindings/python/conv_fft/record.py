@@ -56,8 +56,9 @@ def _torch_calls(recorder):
 
     def note(x, w, stride, padding, dilation, groups, mode, precision=None):
         kind = w.device.type
-        autocasts = torch.is_autocast_enabled(kind) and x.dtype != torch.float64
+        autocasts = functional.autocasts(kind) and x.dtype != torch.float64
         dtype = torch.get_autocast_dtype(kind) if autocasts else x.dtype
+        fp32_weights = autocasts and _entry.has_fp32_weights(dtype, w.dtype)
         config = functional.config_of(w.shape, stride, padding, dilation, groups, mode)
         if config is None or dtype not in _entry.DTYPES:
             return
@@ -70,7 +71,8 @@ def _torch_calls(recorder):
             problem = Problem(order(shape), order(tuple(w.shape)), stride=stride,
                               padding=tuple(zip(pads[:rank], pads[rank:])), dilation=dilation, groups=groups,
                               padding_mode=_entry.MODES[mode], layout="last" if last else "first",
-                              dtype=_entry.DTYPES[dtype], math=_entry.math_of(dtype, kind, is_exact(precision)))
+                              dtype=_entry.DTYPES[dtype], math=_entry.math_of(dtype, kind, is_exact(precision)),
+                              weight_dtype="float32" if fp32_weights else None)
         except ValueError:
             return
         recorder.note(problem)

@@ -96,7 +96,7 @@ def test_torch_does_what_there_is_no_memory_for(device, monkeypatch):
     def fail(*_):
         calls.append(1)
         raise torch.cuda.OutOfMemoryError("no memory")
-    monkeypatch.setattr(_entry.Entry, "_place", fail)
+    monkeypatch.setattr(_entry, "workspace", fail)
     for one, other in zip(passes(), exact):
         assert_close(one, other, torch.float64, "without memory")
     # The backward pass of that graph tries the library too. Then torch computes the layer.
@@ -167,8 +167,9 @@ def test_layers_hold_plans_of_so_many_kinds_of_calls(device, monkeypatch):
     conv_fft.tuning.forget_plans()
 
 
-def test_numbers_that_torch_takes_or_refuses(device):
+def test_numbers_that_torch_takes_or_refuses(device, monkeypatch):
     """A tensor without axes is a number where torch accepts one (2.6: for groups only). A bool is no number."""
+    monkeypatch.setattr(torch.backends.cudnn, "allow_tf32", False)
     x, w = torch.randn(1, 2, 9, 9, device=device), torch.randn(2, 2, 3, 3, device=device)
     one = torch.tensor(1)
     for name, more in (("conv2d", {}), ("conv_transpose2d", {"output_padding": (0, False, torch.tensor(0))})):
@@ -186,7 +187,7 @@ def test_numbers_that_torch_takes_or_refuses(device):
                         with pytest.raises(RuntimeError, match=re.escape(str(error))):
                             mine(x, w, **{argument: other})
                     else:
-                        torch.testing.assert_close(mine(x, w, **{argument: other}), wanted)
+                        torch.testing.assert_close(mine(x, w, **{argument: other}), wanted, rtol=1e-4, atol=1e-4)
                 else:
                     for call in (mine, theirs):
                         with pytest.raises(TypeError, match="conv"):

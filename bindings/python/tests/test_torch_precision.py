@@ -163,7 +163,8 @@ def test_the_attribute_of_a_layer(device):
     assert layer.precision is None and "_conv_fft_precision" not in layer.__dict__
 
 
-def test_scripted_layers_are_torchs(device):
+def test_scripted_layers_are_torchs(device, monkeypatch):
+    monkeypatch.setattr(torch.backends.cudnn, "allow_tf32", False)
     layer = ours.Conv2d(3, 4, 5).to(device)
     layer.precision = "exact"
     x = torch.randn(1, 3, 9, 9, device=device)

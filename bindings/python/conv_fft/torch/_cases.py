@@ -41,13 +41,14 @@ class Case:
             return "its input is on the device %s" % device
         self.config = functional.config_of(layer.weight.shape, layer.stride, layer.padding, layer.dilation,
                                            layer.groups, _entry.MODES.index(layer.padding_mode))
-        x, self.w = functional.autocast(device.type, torch.empty_strided(shape, strides, dtype=dtype, device="meta"),
-                                        layer.weight.detach().to("meta"))
+        x = torch.empty_strided(shape, strides, dtype=dtype, device="meta")
+        x, self.w, _ = functional.autocast(device.type, x, *(None if p is None else p.detach().to("meta")
+                                                             for p in (layer.weight, layer.bias)))
         if x.dim() == self.w.dim() - 1:
             x = x.unsqueeze(0)
         if self.config is None or x.dim() != self.w.dim():
             return "its parameters or input do not suit"
-        if x.dtype not in _entry.DTYPES or x.dtype != self.w.dtype:
+        if not functional.types_fit(x, self.w, device.type):
             return "its tensors are of %s and %s" % (x.dtype, self.w.dtype)
         of_x, of_w = self.training and needs_grad, self.training and layer.weight.requires_grad
         if layer.transposed:

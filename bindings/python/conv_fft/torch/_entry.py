@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """One kind of call (shapes, strides, type, device, parameters) and all that it needs but the tensors' addresses."""
+import ctypes
 import functools
 import threading
 
@@ -8,21 +9,18 @@ import torch
 from .. import _structs as structs
 from .. import tuning
 from .._library import failure, lib
+from .._torch_memory import ONE, allocator, capturing, workspace
 from ..errors import Error
 from ..plan import plans
 from ..problem import Problem
 
 DTYPES = {getattr(torch, name): name for name in structs.DTYPES}
 FORMATS = {4: torch.channels_last, 5: torch.channels_last_3d}
-ONE = (1,)
 MODES = tuple(structs.PADDINGS)
 
 _forward, _backward = lib.conv_fft_forward, lib.conv_fft_backward
-_capturing = getattr(torch._C, "_cuda_isCurrentStreamCapturing", None) or (lambda: False)
 _float32 = torch.float32
 _SHORT = (torch.float16, torch.bfloat16)
-_device_now = getattr(torch._C, "_cuda_getDevice", None) or (lambda: -1)
-
 # The arithmetic that torch allows for convolutions of FP32 tensors on a GPU.
 if hasattr(torch._C, "_get_fp32_precision_getter"):
     precision = functools.partial(torch._C._get_fp32_precision_getter, "cuda", "conv")
@@ -30,25 +28,13 @@ else:
     precision = torch._C._get_cudnn_allow_tf32
 
 
+def has_fp32_weights(dtype, weight_dtype):
+    """Whether w and the bias are of FP32 beside FP16 or BF16 tensors, as under autocast."""
+    return weight_dtype is _float32 and dtype in _SHORT
+
+
 def allows_tf32():
     return precision() in ("tf32", True)
-
-
-if hasattr(torch._C, "_cuda_getCurrentRawStream"):
-    current_stream = torch._C._cuda_getCurrentRawStream
-else:
-    def current_stream(index):
-        return torch.cuda.current_stream(index).cuda_stream
-
-
-def _empty_strided(shape, strides, dtype, device):
-    return torch.empty_strided(shape, strides, dtype=dtype, device=device)
-
-
-# The allocators of torch.compile's generated code take half as long as torch.empty_strided(). They serve the current
-# GPU only.
-_guards = getattr(getattr(torch._C, "_dynamo", None), "guards", None)
-_empty_cpu, _empty_cuda = (getattr(_guards, "_empty_strided_" + kind, None) for kind in ("cpu", "cuda"))
 
 
 def is_last(t):
@@ -90,12 +76,12 @@ class Placement:
 class Entry:
     """Runs the passes of one kind of call. `prepare` makes the plans; a later call only fills in addresses."""
 
-    def __init__(self, x_shape, x_strides, w_shape, w_strides, dtype, device, config, exact, y_last):
+    def __init__(self, x_shape, x_strides, w_shape, w_strides, dtype, weight_dtype, device, config, exact, y_last):
         self.exact = exact
         stride, pads, dilation, groups, mode = config
         rank = len(x_shape) - 2
         self.x, self.w = Placement(x_shape, x_strides), Placement(w_shape, w_strides)
-        self.config, self.dtype, self.device = config, dtype, device
+        self.config, self.dtype, self.weight_dtype, self.device = config, dtype, weight_dtype, device
         self.number = device.index if device.type == "cuda" else structs.DEVICE_CPU
         layout = "last" if y_last else "first"
         in_order = (lambda shape: (shape[0], *shape[2:], shape[1])) if y_last else tuple
@@ -103,16 +89,15 @@ class Entry:
         self.problem = Problem(in_order(self.x.shape), w_order(self.w.shape), stride=stride,
                                padding=tuple(zip(pads[:rank], pads[rank:])), dilation=dilation, groups=groups,
                                padding_mode=MODES[mode], layout=layout, dtype=DTYPES[dtype],
-                               math=math_of(dtype, device.type, exact),
+                               weight_dtype=DTYPES[weight_dtype], math=math_of(dtype, device.type, exact),
                                weight_layout="last" if self.w.last else "first",
                                x_stride=self.x.strides if self.x.last != y_last else None)
         y = self.problem.output_shape
         self.y_shape = (y[0], y[-1], *y[1:-1]) if y_last else y
         self.y_strides = dense_strides(self.y_shape, y_last)
+        self.y_last = y_last
         self.y_format = FORMATS[rank + 2] if y_last else torch.contiguous_format
         self.bias_shape = (self.w.shape[0],)
-        self.anywhere = functools.partial(_empty_strided, device=device)
-        self.here = (_empty_cuda if self.number >= 0 else _empty_cpu) or self.anywhere
         self.plans, self.handles, self.bytes = {}, {}, {}
 
     def prepare(self, passes):
@@ -121,24 +106,7 @@ class Entry:
             # Two threads that come here at once take the same plan, the one that is stored first.
             plan = self.plans.setdefault(passes, plans.get(self.problem, self.number, passes, trusted=True))
             self.bytes[passes] = plan.workspace[passes]
-            self.handles[passes] = plan.handle
-
-    def _place(self, size, number, empty):
-        """The workspace of a call, the tensor that holds it, and the stream."""
-        stream = None
-        if number >= 0:
-            stream = current_stream(number)
-            if stream and _capturing():  # the default stream is never captured
-                _captured.update(self.plans.values())
-            elif 0 < size <= SMALL:
-                try:
-                    return _kept.__dict__[number, stream]
-                except KeyError:
-                    return _keep_workspace(number, stream, self.device)
-        if not size:
-            return None, 0, stream, None
-        held = empty((size,), ONE, torch.uint8)
-        return held.data_ptr(), size, stream, held
+            self.handles[passes] = ctypes.c_void_p(plan.handle)  # ctypes takes it faster than an integer
 
     def forward(self, x, w, bias):
         if self.x.copied:
@@ -148,16 +116,16 @@ class Entry:
         if bias is not None and not bias.is_contiguous():
             bias = bias.contiguous()
         number = self.number
-        empty = self.here if number < 0 or _device_now() == number else self.anywhere
+        empty = allocator(number)
         y = empty(self.y_shape, self.y_strides, self.dtype)
         # `held` keeps the workspace alive until the call returns.
-        workspace, size, stream, held = self._place(self.bytes[1], number, empty)
+        at, size, stream, held = workspace(self.bytes[1], number, self.plans.values())
         x_at, w_at = x.data_ptr(), w.data_ptr()
         if (x_at | w_at) & 15 and number >= 0:
             x, w = _aligned(x), _aligned(w)
             x_at, w_at = x.data_ptr(), w.data_ptr()
         status = _forward(self.handles[1], x_at, w_at, None if bias is None else bias.data_ptr(),
-                          y.data_ptr(), workspace, size, stream)
+                          y.data_ptr(), at, size, stream)
         if status:
             raise failure(status)
         return y
@@ -169,18 +137,18 @@ class Entry:
         if gy.is_neg():
             gy = gy.resolve_neg()
         try:
-            if not gy.is_contiguous(memory_format=self.y_format):
+            if not (gy.is_contiguous(memory_format=self.y_format) if self.y_last else gy.is_contiguous()):
                 gy = gy.contiguous(memory_format=self.y_format)
             gy_at = gy.data_ptr()
         except torch.cuda.OutOfMemoryError:
             raise
         except RuntimeError:  # gy is batched by vmap, or by torch.autograd.grad(is_grads_batched=True)
             return None
-        number, dtype = self.number, self.dtype
+        number = self.number
         if gy_at & 15 and number >= 0:
             gy = _aligned(gy)
             gy_at = gy.data_ptr()
-        empty = self.here if number < 0 or _device_now() == number else self.anywhere
+        empty = allocator(number)
         gx = gw = gbias = None
         x_at = w_at = gx_at = gw_at = gbias_at = None
         passes = 0
@@ -188,7 +156,7 @@ class Entry:
             passes = 2
             if self.w.copied:
                 w = w.contiguous()
-            gx = empty(self.x.shape, self.x.strides, dtype)
+            gx = empty(self.x.shape, self.x.strides, self.dtype)
             w_at, gx_at = w.data_ptr(), gx.data_ptr()
             if w_at & 15 and number >= 0:
                 w = _aligned(w)
@@ -197,13 +165,13 @@ class Entry:
             passes |= 4
             if self.x.copied:
                 x = x.contiguous()
-            gw = empty(self.w.shape, self.w.strides, dtype)
+            gw = empty(self.w.shape, self.w.strides, self.weight_dtype)
             x_at, gw_at = x.data_ptr(), gw.data_ptr()
             if x_at & 15 and number >= 0:
                 x = _aligned(x)
                 x_at = x.data_ptr()
         if need_bias:
-            gbias = empty(self.bias_shape, ONE, dtype)
+            gbias = empty(self.bias_shape, ONE, self.weight_dtype)
             gbias_at = gbias.data_ptr()
         passes = passes or 2
         try:
@@ -211,54 +179,25 @@ class Entry:
         except KeyError:
             self.prepare(passes)
             handle = self.handles[passes]
-        workspace, size, stream, held = self._place(self.bytes[passes], number, empty)
-        status = _backward(handle, x_at, w_at, gy_at, gx_at, gw_at, gbias_at, 0, workspace, size, stream)
+        at, size, stream, held = workspace(self.bytes[passes], number, self.plans.values())
+        status = _backward(handle, x_at, w_at, gy_at, gx_at, gw_at, gbias_at, 0, at, size, stream)
         if status:
             raise failure(status)
         return gx, gw, gbias
 
 
-# Each thread holds one workspace of this size per stream. Calls that need no more use it and allocate nothing.
-SMALL = 4 << 20
-_kept = threading.local()
-
-
-def _keep_workspace(number, stream, device):
-    """A workspace for one thread and stream. Calls of one thread run in order in a stream, so they can share it."""
-    kept = _kept.__dict__
-    if len(kept) > 64:
-        kept.clear()
-    held = torch.empty(SMALL, dtype=torch.uint8, device=device)
-    kept[number, stream] = found = held.data_ptr(), SMALL, stream, held
-    return found
-
-
-# Plans whose kernels are part of a captured graph. They are never freed, as the graph may be replayed at any time.
-_captured = set()
 # The kinds of calls that torch computes, and why.
 fallbacks = {}
 _entries = {}
 _lock = threading.Lock()
 GRADIENTS_ONLY = 8  # beside the bits of passes
-_epoch = object()  # part of every key; a new one makes all entries that sites hold out of date
-
-
-class Site:
-    """What a layer remembers of its last call: its key and its entry. A copied or unpickled Site is empty."""
-
-    __slots__ = ("described", "config", "last")
-
-    def __init__(self, described=None, config=None):
-        self.described, self.config, self.last = described, config, (None, None)
-
-    def __reduce__(self):
-        return Site, ()
+epoch = object()  # part of every key; a new one makes all entries that layers remember out of date
 
 
 def forget():
-    global _epoch
+    global epoch
     with _lock:
-        _epoch = object()
+        epoch = object()
         _entries.clear()
         fallbacks.clear()
 
@@ -266,7 +205,7 @@ def forget():
 tuning.forgetters.append(forget)
 
 
-def look_up(x, w, bias, config, need, exact, site=None):
+def look_up(x, w, bias, config, need, exact):
     """The Entry of a call, with the plans that it needs; None if torch has to compute the call.
 
     config  (stride, pads before then after, dilation, groups, mode)
@@ -276,18 +215,11 @@ def look_up(x, w, bias, config, need, exact, site=None):
     # is_contiguous() is faster than stride().
     key = (x.shape, x.is_contiguous() or x.stride(), w.shape, w.is_contiguous() or w.stride(), dtype, w.dtype, x.device,
            w.device, config, need, precision() if dtype is _float32 else exact,
-           None if bias is None else (bias.dtype, bias.shape, bias.device), _epoch)
-    if site is not None:
-        last = site.last
-        if last[0] == key:  # faster than to hash the key
-            return last[1]
+           None if bias is None else (bias.dtype, bias.shape, bias.device), epoch)
     try:
-        entry = _entries[key]
+        return _entries[key]
     except KeyError:
-        entry = _make(key, x, w, bias, config, need, exact)
-    if site is not None and entry is not None:
-        site.last = key, entry
-    return entry
+        return _make(key, x, w, bias, config, need, exact)
 
 
 def math_of(dtype, kind, exact):
@@ -299,13 +231,14 @@ def math_of(dtype, kind, exact):
 
 def entry_of(x, w, config, device, exact):
     """The Entry of a call on a device, without plans yet. Only the shapes, strides and types of x and w are read."""
-    return Entry(x.shape, x.stride(), w.shape, w.stride(), x.dtype, device, config, exact, is_last(x) or is_last(w))
+    return Entry(x.shape, x.stride(), w.shape, w.stride(), x.dtype, w.dtype, device, config, exact,
+                 is_last(x) or is_last(w))
 
 
 def _make(key, x, w, bias, config, need, exact):
     if x.dim() != w.dim():
         return None  # x is unbatched or wrong
-    if x.is_cuda and _capturing():
+    if x.is_cuda and capturing():
         return None  # a capture does not allow to load kernels; the same call outside of it gets an entry
     reason = _unsuitable(x, w, bias, config[3])
     entry = None
@@ -329,12 +262,12 @@ def _make(key, x, w, bias, config, need, exact):
 def give_up(entry, error):
     """Leave all later calls of an entry to torch. Usually its workspace does not fit, and each new try would be
     slow."""
-    global _epoch
+    global epoch
     with _lock:
-        _epoch = object()
+        epoch = object()
         for key, found in list(_entries.items()):
             del _entries[key]
-            _entries[(*key[:-1], _epoch)] = None if found is entry else found
+            _entries[(*key[:-1], epoch)] = None if found is entry else found
     fallbacks[entry.x.shape, entry.w.shape, entry.dtype, entry.device, entry.config] = str(error)
 
 
@@ -348,7 +281,7 @@ def _unsuitable(x, w, bias, groups):
         return "a tensor is empty"
     if x.dim() != w.dim() or x.shape[1] != w.shape[1] * groups or w.shape[0] % groups:
         return "the shapes do not fit"
-    if x.dtype != w.dtype or x.device != w.device:
+    if (x.dtype != w.dtype and not has_fp32_weights(x.dtype, w.dtype)) or x.device != w.device:
         return "the types or devices differ"
     if bias is not None and (bias.dtype != w.dtype or bias.device != w.device or tuple(bias.shape) != (w.shape[0],)):
         return "the bias does not fit"

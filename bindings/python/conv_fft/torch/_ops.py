@@ -4,7 +4,10 @@ see.
 
 Each has a fake implementation, and its gradient consists of the others. stride, dilation: one per axis. padding: before
 each axis, then after each. mode: an index of _entry.MODES. exact: whether 16-bit tensors are computed in FP32 inside.
-torch computes the calls that the library does not support."""
+Beside FP16 and BF16 tensors, w and bias may be of FP32, and so are their gradients then. torch computes the calls that
+the library does not support."""
+import contextlib
+
 import torch
 import torch.nn.functional as F
 
@@ -38,6 +41,8 @@ def by_torch(x, w, bias, stride, padding, dilation, groups, mode):
     """The same convolution, computed by torch."""
     rank = len(stride)
     before, after = padding[:rank], padding[rank:]
+    if _entry.has_fp32_weights(x.dtype, w.dtype):
+        w, bias = w.to(x.dtype), None if bias is None else bias.to(x.dtype)
     if mode == 0 and tuple(before) == tuple(after):
         return _CONVOLUTIONS[rank](x, w, bias, stride, before, dilation, groups)
     pairs = [pad for axis in reversed(range(rank)) for pad in (before[axis], after[axis])]
@@ -45,8 +50,20 @@ def by_torch(x, w, bias, stride, padding, dilation, groups, mode):
     return _CONVOLUTIONS[rank](x, w, bias, stride, 0, dilation, groups)
 
 
+@contextlib.contextmanager
+def _autograd():
+    """Within this, autograd records, also below it: within an operator's implementation."""
+    key = torch._C.DispatchKey.AutogradFunctionality
+    excluded = torch._C._dispatch_tls_is_dispatch_key_excluded(key)
+    torch._C._dispatch_tls_set_dispatch_key_excluded(key, False)
+    try:
+        yield
+    finally:
+        torch._C._dispatch_tls_set_dispatch_key_excluded(key, excluded)
+
+
 def _gradients_by_torch(gy, x, w, config, wanted):
-    with torch.enable_grad():
+    with torch.enable_grad(), _autograd():
         inputs = [t.detach().requires_grad_() for t in (x, w)]
         bias = torch.zeros(w.shape[0], dtype=w.dtype, device=w.device, requires_grad=True)
         y = by_torch(*inputs, bias, *config)
@@ -120,7 +137,8 @@ def _backward_data(gy, w, size, stride, padding, dilation, groups, mode, exact=F
     last = _entry.is_last(gy) or _entry.is_last(w)
     form = _entry.FORMATS[gy.dim()] if last else torch.contiguous_format
     # Only the shape and the strides of x are read.
-    x = torch.empty(_input_shape(gy, w, size, groups), dtype=w.dtype, device=w.device, memory_format=form)
+    dtype = gy.dtype if _entry.has_fp32_weights(gy.dtype, w.dtype) else w.dtype
+    x = torch.empty(_input_shape(gy, w, size, groups), dtype=dtype, device=w.device, memory_format=form)
     _check_gradient(gy, x, w, stride, padding, dilation)
     with torch.no_grad():
         config = _config(stride, padding, dilation, groups, mode)
@@ -149,9 +167,9 @@ def _(x, w, bias, stride, padding, dilation, groups, mode, exact=False):
 
 @torch.library.register_fake("conv_fft::backward", lib=_library)
 def _(gy, x, w, stride, padding, dilation, groups, mode, wanted, exact=False):
-    shapes = (x.shape, w.shape, (w.shape[0],))
-    return tuple(torch.empty(shape, dtype=gy.dtype, device=gy.device, memory_format=form) if need else gy.new_empty(0)
-                 for shape, form, need in zip(shapes, _gradient_formats(x, w), wanted))
+    made = ((x.shape, gy.dtype), (w.shape, w.dtype), ((w.shape[0],), w.dtype))
+    return tuple(torch.empty(shape, dtype=dtype, device=gy.device, memory_format=form) if need else gy.new_empty(0)
+                 for (shape, dtype), form, need in zip(made, _gradient_formats(x, w), wanted))
 
 
 @torch.library.register_fake("conv_fft::backward_data", lib=_library)
@@ -198,7 +216,7 @@ def _backward_gradient(ctx, ggx, ggw, ggbias):
     ggx, ggw, ggbias = (gg if want else None for gg, want in zip((ggx, ggw, ggbias), ctx.wanted))
     to_gy = to_x = to_w = None
     if ctx.needs_input_grad[0]:
-        spread = None if ggbias is None else ggbias.view(1, -1, *(1,) * (gy.dim() - 2)).expand_as(gy)
+        spread = None if ggbias is None else ggbias.to(gy.dtype).view(1, -1, *(1,) * (gy.dim() - 2)).expand_as(gy)
         to_gy = _sum(None if ggx is None else forward(ggx, w, None, *ctx.parameters, ctx.exact),
                      None if ggw is None else forward(x, ggw, None, *ctx.parameters, ctx.exact), spread)
     if ctx.needs_input_grad[1] and ggw is not None:
@@ -258,3 +276,9 @@ class Convolution(torch.autograd.Function):
         gx, gw, gbias = torch.ops.conv_fft.backward(gy, x, w, *entry.config, [need_x, need_w, need_bias],
                                                  entry.exact)
         return gx if need_x else None, gw if need_w else None, gbias if need_bias else None, None
+
+
+# The engine calls apply(). torch's own finds backward() and calls it.
+Convolution._backward_cls.apply = Convolution.backward
+# autograd.Function.apply() without its support of torch.func, whose calls never use it.
+apply_recorded = super(torch.autograd.Function, Convolution).apply

@@ -11,6 +11,7 @@ from .._values import named
 EXACT = {"fast": False, "exact": True}
 # The precisions of the contexts that are entered, as (name, those outside): the innermost first.
 _entered = contextvars.ContextVar("conv_fft.torch.precision", default=("fast", None))
+in_force = _entered.get
 
 
 def check_precision(name):
@@ -52,9 +53,9 @@ class precision(contextlib.ContextDecorator):
         return _entered.get()[0]
 
 
-def is_exact(name=None, entered=_entered.get):
+def is_exact(name=None):
     """Whether a call computes in FP32 inside: by the name of its layer's precision, or of the one in force."""
-    return EXACT[entered()[0] if name is None else name]
+    return EXACT[in_force()[0] if name is None else name]
 
 
 def is_exact_traced(name=None):

@@ -19,8 +19,6 @@ _PLAIN = frozenset((torch.Tensor, torch.nn.Parameter))
 _strided, _recording = torch.strided, torch.is_grad_enabled
 _look_up = _entry.look_up
 _compiling = torch.compiler.is_compiling
-# autograd.Function.apply() without its support of torch.func, whose calls never use it.
-_apply = super(torch.autograd.Function, _ops.Convolution).apply
 _functorch = getattr(torch._C, "_are_functorch_transforms_active", lambda: False)
 _modes_active = getattr(torch._C, "_len_torch_dispatch_stack", lambda: 0)
 _tracing = torch._C._get_tracing_state
@@ -71,20 +69,39 @@ def config_of(weight_shape, stride, padding, dilation, groups, mode):
     return stride, pads, dilation, groups, mode
 
 
-def autocast(kind, *tensors):
-    """Tensors in the type that autocast gives to convolutions on a kind of device, if it is on."""
-    if (kind != "cuda" and kind != "cpu") or not torch.is_autocast_enabled(kind):
-        return tensors
+def autocasts(kind):
+    """Whether autocast is on for a kind of device."""
+    return (kind == "cuda" or kind == "cpu") and torch.is_autocast_enabled(kind)
+
+
+def autocast(kind, x, w, bias):
+    """x, w and bias as the library reads them under autocast on a kind of device, if it is on.
+
+    x gets the type that autocast gives to convolutions. w and bias stay as they are if both are of FP32 beside 16-bit
+    x; else they get this type, too."""
+    if not autocasts(kind):
+        return x, w, bias
     to = torch.get_autocast_dtype(kind)
-    return [t if t is None or t.dtype is to or t.dtype is torch.float64 or not t.is_floating_point() else t.to(to)
-            for t in tensors]
+    x = _cast(x, to)
+    if _entry.has_fp32_weights(x.dtype, w.dtype) and (bias is None or bias.dtype is torch.float32):
+        return x, w, bias
+    return x, _cast(w, to), None if bias is None else _cast(bias, to)
+
+
+def _cast(t, dtype):
+    return t if t.dtype is dtype or t.dtype is torch.float64 or not t.is_floating_point() else t.to(dtype)
+
+
+def types_fit(x, w, kind):
+    """Whether torch accepts the types of operands that `autocast` returned for a kind of device."""
+    return x.dtype in _entry.DTYPES and (x.dtype == w.dtype or _entry.has_fp32_weights(x.dtype, w.dtype)
+                                         and autocasts(kind))
 
 
 def _fits(x, w, bias, groups):
     """Whether torch accepts the shapes and types too. For others torch reports the error."""
     return (x.dim() == w.dim() and x.shape[1] == w.shape[1] * groups and w.shape[0] % groups == 0
-            and x.dtype == w.dtype and x.dtype in _entry.DTYPES and x.device == w.device
-            and x.device.type in ("cuda", "cpu")
+            and types_fit(x, w, x.device.type) and x.device == w.device and x.device.type in ("cuda", "cpu")
             and (bias is None
                  or (bias.dtype == w.dtype and bias.device == w.device and tuple(bias.shape) == (w.shape[0],))))
 
@@ -115,26 +132,30 @@ def _computed(x, w, bias, config, exact):
 
 
 def eager(x, w, bias, config, exact, site=None):
-    """As `convolution`, for a call that is neither compiled nor traced, of an _entry.Site."""
-    if _autocasts() and isinstance(x, Tensor):
+    """As `convolution`, for a call that is neither compiled nor traced, of a layer's _site.Site."""
+    epoch, given = _entry.epoch, (x, w, bias)
+    casts = _autocasts() and isinstance(x, Tensor) and autocasts(x.device.type)
+    if casts:
         x, w, bias = autocast(x.device.type, x, w, bias)
+    cast = x
     if (_modes_active() or type(x) not in _PLAIN or type(w) not in _PLAIN or x.layout is not _strided or _functorch()
             or forward_ad._current_level >= 0):
         return _other(x, w, bias, config, exact) if isinstance(x, Tensor) else NotImplemented
-    if x.is_neg():
-        x = x.resolve_neg()
-    if w.is_neg():
-        w = w.resolve_neg()
+    if x.dtype is not w.dtype and not types_fit(x, w, x.device.type):
+        return NotImplemented
+    x, w, bias = x.resolve_neg(), w.resolve_neg(), None if bias is None else bias.resolve_neg()
     if _recording():
         need = (2 if x.requires_grad else 0) | (4 if w.requires_grad else 0)
         recorded = need or (bias is not None and bias.requires_grad)
     else:
         recorded = need = 0
-    entry = _look_up(x, w, bias, config, need, exact, site)
+    entry = _look_up(x, w, bias, config, need, exact)
     if entry is None:
         return _other(x, w, bias, config, exact)
+    if site is not None and x is cast and w is given[1] and bias is given[2]:
+        site.remember(*given, entry, recorded, casts, epoch)
     if recorded:
-        return _apply(x, w, bias, entry)
+        return _ops.apply_recorded(x, w, bias, entry)
     try:
         return entry.forward(x, w, bias)
     except _ops.FAILURES as error:
@@ -192,8 +213,8 @@ def transposed(x, w, bias, stride, padding, output_padding, groups, dilation, pr
     unbatched = x.dim() == w.dim() - 1
     if unbatched:
         x = x.unsqueeze(0)
-    if (x.dim() != w.dim() or x.shape[1] != w.shape[0] or w.shape[0] % groups or x.dtype != w.dtype
-            or x.device != w.device or x.dtype not in _entry.DTYPES or x.device.type not in ("cuda", "cpu")
+    if (x.dim() != w.dim() or x.shape[1] != w.shape[0] or w.shape[0] % groups or not types_fit(x, w, x.device.type)
+            or x.device != w.device or x.device.type not in ("cuda", "cpu")
             or (bias is not None and (bias.dtype != w.dtype or tuple(bias.shape) != (w.shape[1] * groups,)))
             or x.layout is not torch.strided or _functorch() or forward_ad._current_level >= 0
             or _tracing() is not None or _for_onnx()
@@ -205,7 +226,7 @@ def transposed(x, w, bias, stride, padding, output_padding, groups, dilation, pr
     exact = is_exact_traced(precision) if _compiling() else is_exact(precision)
     y = torch.ops.conv_fft.backward_data(x, w, size, *config, exact)
     if bias is not None:
-        y = y + bias.view(1, -1, *(1,) * rank)
+        y = y + bias.to(y.dtype).view(1, -1, *(1,) * rank)
     return y.squeeze(0) if unbatched else y
 
 

@@ -11,10 +11,12 @@ import torch
 from torch import nn
 
 from . import functional
-from ._entry import MODES, Site
+from ._entry import MODES
 from ._precision import Layer, is_exact
+from ._site import Site
 
 _compiling, _tracing, _eager = torch.compiler.is_compiling, torch._C._get_tracing_state, functional.eager
+_dynamo = torch.compiler.is_dynamo_compiling
 _MODES = {name: number for number, name in enumerate(MODES)}
 
 
@@ -29,6 +31,8 @@ def _named(function):
 
 
 class _Convolution(Layer):
+    _conv_fft_site = Site()
+
     def forward(self, input):
         # torch.jit.script() compiles the first branch and does not look at the second.
         if torch.jit.is_scripting():
@@ -37,23 +41,29 @@ class _Convolution(Layer):
             # nn.Module.__getattr__() is slow, so parameters are read directly. torch reads a weight that is no
             # parameter.
             parameters = self._parameters
-            if _compiling() or "weight" not in parameters or "bias" not in parameters:
+            if _dynamo() or "weight" not in parameters or "bias" not in parameters:
                 return super().forward(input)
             return self._conv_forward(input, parameters["weight"], parameters["bias"])
 
     def _conv_forward(self, input, weight, bias):
+        if not _dynamo():
+            site, precision = self._conv_fft_site, self._conv_fft_precision
+            if site.settings == (self.stride, self.padding, self.dilation, self.groups, self.padding_mode, precision):
+                y = site.again(input, weight, bias)
+                if y is not None:
+                    return y
         y = NotImplemented
         if _compiling():
             config = _config_of(weight.shape, self.stride, self.padding, self.dilation, self.groups, self.padding_mode)
             if config is not None:
                 y = functional.convolution(input, weight, bias, config, self._conv_fft_precision)
         elif _tracing() is None:  # while traced, extents are tensors, and no site may hold them
-            described = (weight.shape, self.stride, self.padding, self.dilation, self.groups, self.padding_mode)
-            site = self.__dict__.get("_conv_fft_site")
-            if site is None or site.described != described:
-                site = self.__dict__["_conv_fft_site"] = Site(described, _config_of(*described))
+            settings = (self.stride, self.padding, self.dilation, self.groups, self.padding_mode, precision)
+            if site.settings != settings or site.weight_shape != weight.shape:
+                config = _config_of(weight.shape, *settings[:-1])
+                site = self.__dict__["_conv_fft_site"] = Site(settings, weight.shape, config)
             if site.config is not None:
-                y = _eager(input, weight, bias, site.config, is_exact(self._conv_fft_precision), site)
+                y = _eager(input, weight, bias, site.config, is_exact(precision), site)
         return super()._conv_forward(input, weight, bias) if y is NotImplemented else y
 
 
