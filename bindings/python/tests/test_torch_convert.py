@@ -54,6 +54,16 @@ def test_convert_by_predicate(device):
     assert table.changed == ["0", "3"] and kinds(net) == [ours.Conv2d, nn.Conv2d, ours.Conv2d, nn.Conv2d]
 
 
+def test_kernels_of_one_element(device):
+    """They are judged only if the caller asks for them."""
+    x = torch.randn(2, 4, 20, 20, device=device)
+    for predicate, judged in ((None, False), (lambda *_: True, True)):
+        net = nn.Sequential(nn.Conv2d(4, 4, 1), nn.Conv2d(4, 4, 7, padding=3)).to(device)
+        table = ours.convert(net, predicate, inputs=(x,), repeats=1)
+        assert [row.torch_ms is not None for row in table] == [judged, True]
+        assert (table[0].why == "a kernel of one element") != judged
+
+
 def test_convert_by_measurement(device):
     net = network(device)
     net[3].register_forward_hook(lambda *_: heard.append(1))

@@ -14,11 +14,11 @@ PAUSE = 2_000_000  # cycles of the device: about a millisecond
 
 
 def time_layer(layer, x, repeats, training, deadline):
-    """(milliseconds, host milliseconds) of the forward pass, in training mode of forward and backward: medians.
+    """(milliseconds, host milliseconds) of the forward pass, in training mode of forward and backward.
 
-    On a GPU the first are the device's own, as in the middle of a captured graph; the host's are those that a call
-    takes to return. On a CPU the first are those of a call, and the host's are None. After the deadline one
-    measurement suffices."""
+    On a GPU the first are the device's own, as in the middle of a captured graph, and their median counts. The host's
+    are those that a call takes to return; of these the least counts, because other work of the host only adds to them.
+    On a CPU the first are those of a call, and the host's are None. After the deadline one measurement suffices."""
     gradient = None
 
     def run():
@@ -31,6 +31,7 @@ def time_layer(layer, x, repeats, training, deadline):
 
     times, host, warm = [], [], 2
     for number in range(repeats + warm):
+        torch.clear_autocast_cache()  # a step of training casts each weight anew
         if x.is_cuda:
             begin, end = torch.cuda.Event(enable_timing=True), torch.cuda.Event(enable_timing=True)
             # The device is busy until all is enqueued, so its times have no gaps.
@@ -48,7 +49,7 @@ def time_layer(layer, x, repeats, training, deadline):
             times.append((time.perf_counter() - start) * 1e3)
         if number >= warm and time.monotonic() > deadline:
             break
-    return statistics.median(times[warm:]), statistics.median(host[warm:]) if host else None
+    return statistics.median(times[warm:]), min(host[warm:]) if host else None
 
 
 def time_model(model, inputs, repeats=2):
@@ -57,6 +58,7 @@ def time_model(model, inputs, repeats=2):
     parameters = [p for p in model.parameters() if p.requires_grad]
 
     def step():
+        torch.clear_autocast_cache()
         with torch.set_grad_enabled(model.training):
             outputs = [t for t in tree_flatten(run_model(model, inputs))[0]
                        if isinstance(t, torch.Tensor) and t.requires_grad]

@@ -31,7 +31,8 @@ def convert(model: torch.nn.Module, predicate: Optional[Callable[[str, torch.nn.
             time_limit: Optional[float] = 20.0, progress: Optional[bool] = None, repeats: int = 5) -> Conversion:
     """Turn convolution layers of a model into ours if that is faster, in place. Returns a Conversion, a table to print.
 
-    predicate   called with (name, layer): may this layer be changed? None: any that is judged, else `worthwhile`
+    predicate   called with (name, layer): may this layer be changed? None: any whose kernel has more than one element
+                and that is judged, else `worthwhile`
     inputs      arguments for the model (a tuple, or a tensor). The model runs to record each layer's input, then both
                 implementations of each kind of layer are timed on random data (with gradients in training mode), and
                 the faster one stays. None: layers are not judged, but changed by the rule `worthwhile`
@@ -95,6 +96,8 @@ def _layers_of(model, predicate, table):
             table.append(row)
             if predicate is not None and not predicate(name, layer):
                 row.why = "predicate"
+            elif predicate is None and max(layer.kernel_size) == 1:
+                row.why = "a kernel of one element"
             else:
                 layers[layer] = row
     return layers
