@@ -99,14 +99,16 @@ def test_weights_are_not_rounded(name, device):
     torch.testing.assert_close(both_taps, torch.full_like(both_taps, channels * 2 ** -12), rtol=0.01, atol=0)
 
 
+@pytest.mark.parametrize("name", ["layer", "transposed", "compiled transposed"])
 @pytest.mark.parametrize("dtype", SHORT)
-def test_gradients_of_weights_are_not_rounded(dtype, device):
+def test_gradients_of_weights_are_not_rounded(dtype, name, device):
     """gw and gbias have more than the 8 or 11 bits of 16-bit numbers."""
-    dtype = getattr(torch, dtype)
-    layer = ours.Conv2d(4, 4, 3).to(device)
+    torch._dynamo.reset()
+    dtype, (layer, call) = getattr(torch, dtype), kinds()[name]
+    layer.to(device)
     x = torch.randn(3, 4, 12, 13, device=device)
     with torch.autocast(device, dtype=dtype), ours.precision("exact"):
-        y = layer(x)
+        y = call(x)
     gy = torch.randn_like(y)
     found, wanted = torch.autograd.grad(y, [*layer.parameters()], gy), exact_of(layer, x.to(dtype), gy)[2:]
     for one, other in zip(found, wanted):

@@ -67,6 +67,30 @@ def test_gradcheck(parameters, device):
                                             (gy, w))
 
 
+@pytest.mark.parametrize("last", [False, True])
+@pytest.mark.parametrize("groups", [1, 2])
+def test_gradcheck_of_transposed_calls(groups, last, device):
+    x, w, bias = operands((0, 0, 0, 2), device, last)  # w is read as (in_channels, out_channels / groups, ...)
+    bias = torch.randn(2 * groups, dtype=torch.float64, device=device, requires_grad=True)
+
+    def call(x, w, bias):
+        return ours.functional.conv_transpose2d(x, w, bias, stride=2, padding=1, output_padding=1, groups=groups)
+    assert torch.autograd.gradcheck(call, (x, w, bias))
+    assert torch.autograd.gradgradcheck(call, (x, w, bias))
+    y = call(x, w, bias)
+    gy = torch.randn(3, *y.shape, dtype=torch.float64, device=device)
+    many = torch.autograd.grad(y, (x, w, bias), gy, is_grads_batched=True, retain_graph=True)
+    for number, one in enumerate(gy):
+        for a, b in zip(torch.autograd.grad(y, (x, w, bias), one, retain_graph=True), many):
+            torch.testing.assert_close(a, b[number])
+    x = x.detach().requires_grad_()
+    gradient = torch.randn_like(y)
+    for g in (gradient.transpose(2, 3).contiguous().transpose(2, 3), torch._neg_view(-gradient)):
+        for a, b in zip(torch.autograd.grad(call(x, w, bias), (x, w, bias), g),
+                        torch.autograd.grad(call(x, w, bias), (x, w, bias), gradient)):
+            torch.testing.assert_close(a, b)
+
+
 def test_a_gradient_that_does_not_fit_is_refused(device):
     x, w, _ = operands(PARAMETERS[0], device)
     for gy in (torch.randn(2, 4, 5, 5, device=device).double(), torch.randn(2, 4, 5, 4, device=device)):

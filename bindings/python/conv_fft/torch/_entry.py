@@ -98,6 +98,7 @@ class Entry:
         self.y_last = y_last
         self.y_format = FORMATS[rank + 2] if y_last else torch.contiguous_format
         self.bias_shape = (self.w.shape[0],)
+        self.of_channels, self.but_channels = (-1, *(1,) * rank), (0, *range(2, rank + 2))
         self.plans, self.handles, self.bytes = {}, {}, {}
 
     def prepare(self, passes):
@@ -184,6 +185,33 @@ class Entry:
         if status:
             raise failure(status)
         return gx, gw, gbias
+
+
+    def transposed(self, x, w, bias):
+        """The data gradient of x, plus a bias."""
+        y, _, _ = self.backward(x, None, w, True, False, False)
+        return y if bias is None else y.add_(bias.view(self.of_channels))
+
+    def transposed_gradients(self, g, x, w, need_x, need_w, need_bias):
+        """As `backward`, of `transposed`: for g, the gradient of its result.
+
+        Also returns None if plans are not made yet, and cannot be."""
+        g = g.resolve_neg()
+        try:
+            if not (g.is_contiguous(memory_format=self.y_format) if self.x.last else g.is_contiguous()):
+                g = g.contiguous(memory_format=self.y_format if self.x.last else torch.contiguous_format)
+            g.data_ptr()
+        except torch.cuda.OutOfMemoryError:
+            raise
+        except RuntimeError:  # as in backward()
+            return None
+        for passes in {1 if need_x else 0, 4 if need_w else 0} - {0} - set(self.handles):
+            if self.number >= 0 and capturing():
+                return None  # a capture does not allow to load kernels
+            self.prepare(passes)
+        return (self.forward(g, w, None) if need_x else None,
+                self.backward(x, g, None, False, True, False)[1] if need_w else None,
+                g.sum(self.but_channels, dtype=self.weight_dtype) if need_bias else None)
 
 
 # The kinds of calls that torch computes, and why.

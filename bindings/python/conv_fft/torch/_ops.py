@@ -86,11 +86,6 @@ def gradients(gy, x, w, config, wanted, exact):
     return _gradients_by_torch(gy, x, w, config, wanted)
 
 
-def left_to_torch(entry, error, x, w, bias):
-    _entry.give_up(entry, error)
-    return by_torch(x, w, bias, *entry.config)
-
-
 # ---------------------------------------------------------------------------------------- what runs
 
 def _output_format(x, w):
@@ -101,10 +96,7 @@ def _forward(x, w, bias, stride, padding, dilation, groups, mode, exact=False):
     x, w, bias = (None if t is None else t.detach().resolve_neg() for t in (x, w, bias))
     config = _config(stride, padding, dilation, groups, mode)
     entry = _entry.look_up(x, w, bias, config, 0, exact)
-    try:
-        y = by_torch(x, w, bias, *config) if entry is None else entry.forward(x, w, bias)
-    except FAILURES as error:
-        y = left_to_torch(entry, error, x, w, bias)
+    y = by_torch(x, w, bias, *config) if entry is None else convolution(x, w, bias, entry)
     return y.contiguous(memory_format=_output_format(x, w))
 
 
@@ -133,17 +125,20 @@ def _input_shape(gy, w, size, groups):
     return (gy.shape[0], w.shape[1] * groups, *size)
 
 
-def _backward_data(gy, w, size, stride, padding, dilation, groups, mode, exact=False):
-    last = _entry.is_last(gy) or _entry.is_last(w)
-    form = _entry.FORMATS[gy.dim()] if last else torch.contiguous_format
-    # Only the shape and the strides of x are read.
+def result_of(gy, w, size, groups):
+    """A tensor like the result of backward_data. Only its shape, strides and type are read."""
     dtype = gy.dtype if _entry.has_fp32_weights(gy.dtype, w.dtype) else w.dtype
-    x = torch.empty(_input_shape(gy, w, size, groups), dtype=dtype, device=w.device, memory_format=form)
+    return torch.empty(_input_shape(gy, w, size, groups), dtype=dtype, device=w.device,
+                       memory_format=_output_format(gy, w))
+
+
+def _backward_data(gy, w, size, stride, padding, dilation, groups, mode, exact=False):
+    x = result_of(gy, w, size, groups)
     _check_gradient(gy, x, w, stride, padding, dilation)
     with torch.no_grad():
         config = _config(stride, padding, dilation, groups, mode)
         gx, _, _ = gradients(gy, x, w, config, (True, False, False), exact)
-    return gx.contiguous(memory_format=form)
+    return gx.contiguous(memory_format=_output_format(gy, w))
 
 
 for _name, _function in (("forward", _forward), ("backward", _backward), ("backward_data", _backward_data)):
@@ -255,10 +250,7 @@ class Convolution(torch.autograd.Function):
     def forward(ctx, x, w, bias, entry):
         ctx.save_for_backward(x, w)
         ctx.entry = entry
-        try:
-            return entry.forward(x, w, bias)
-        except FAILURES as error:
-            return left_to_torch(entry, error, x, w, bias)
+        return convolution(x, w, bias, entry)
 
     @staticmethod
     def backward(ctx, gy):
@@ -278,7 +270,59 @@ class Convolution(torch.autograd.Function):
         return gx if need_x else None, gw if need_w else None, gbias if need_bias else None, None
 
 
-# The engine calls apply(). torch's own finds backward() and calls it.
-Convolution._backward_cls.apply = Convolution.backward
-# autograd.Function.apply() without its support of torch.func, whose calls never use it.
-apply_recorded = super(torch.autograd.Function, Convolution).apply
+class Transposed(torch.autograd.Function):
+    """The same for a transposed convolution."""
+
+    @staticmethod
+    def forward(ctx, x, w, bias, entry):
+        ctx.save_for_backward(x, w)
+        ctx.entry = entry
+        return transposed(x, w, bias, entry)
+
+    @staticmethod
+    def backward(ctx, g):
+        entry = ctx.entry
+        x, w = ctx.saved_tensors
+        need_x, need_w, need_bias, _ = ctx.needs_input_grad
+        if type(g) is _Tensor and not _recording():
+            try:
+                found = entry.transposed_gradients(g, x, w, need_x, need_w, need_bias)
+            except FAILURES as error:
+                _entry.give_up(entry, error)
+                found = None
+            if found is not None:
+                return (*found, None)
+        ops, last = torch.ops.conv_fft, (*entry.config, entry.exact)
+        return (ops.forward(g, w, None, *last) if need_x else None,
+                ops.backward(x, g, w, *entry.config, [False, True, False], entry.exact)[1] if need_w else None,
+                g.sum(entry.but_channels, dtype=w.dtype) if need_bias else None, None)
+
+
+def convolution(x, w, bias, entry):
+    """The call that autograd does not record."""
+    try:
+        return entry.forward(x, w, bias)
+    except FAILURES as error:
+        _entry.give_up(entry, error)
+        return by_torch(x, w, bias, *entry.config)
+
+
+def transposed(x, w, bias, entry):
+    try:
+        return entry.transposed(x, w, bias)
+    except FAILURES as error:
+        _entry.give_up(entry, error)
+        like = torch.empty_strided(entry.x.shape, entry.x.strides, dtype=x.dtype, device=x.device)
+        y, _, _ = _gradients_by_torch(x, like, w, entry.config, (True, False, False))
+        return y if bias is None else y.add_(bias.view(entry.of_channels))
+
+
+def _node(function):
+    """autograd.Function.apply() without its support of torch.func, whose calls never use it."""
+    # The engine calls apply(). torch's own finds backward() and calls it.
+    function._backward_cls.apply = function.backward
+    return super(torch.autograd.Function, function).apply
+
+
+# How an eager call is computed: without autograd, and recorded by it.
+CONVOLUTION, TRANSPOSED = (convolution, _node(Convolution)), (transposed, _node(Transposed))

@@ -4,7 +4,7 @@ import torch
 import torch.autograd.forward_ad as forward_ad
 
 from .. import _torch_memory
-from . import _entry, _ops
+from . import _entry
 from ._precision import in_force
 
 _modes_active = getattr(torch._C, "_len_torch_dispatch_stack", None)
@@ -31,24 +31,24 @@ class Site:
     def __reduce__(self):
         return Site, ()
 
-    def remember(self, x, w, bias, entry, recorded, autocasts, epoch):
+    def remember(self, x, w, bias, entry, how, recorded, autocasts, epoch):
         """Remember a call that autograd records or not, and that `entry` computes.
 
         x, w, bias  as given by the caller: x may still have to be cast to the type of autocast, if that is on
+        how         _ops.CONVOLUTION or TRANSPOSED
         epoch       _entry.epoch before the entry was looked up"""
         fits = _torch_memory.check_of(*(t for t in (x, w, bias) if t is not None))
         if fits is not None and _modes_active is not None:
-            self.again = _again(fits, x, bias, entry, recorded, autocasts, epoch, self.settings[-1])
+            self.again = _again(fits, x, bias, entry, how[recorded], autocasts, epoch, self.settings[-1])
 
 
-def _again(fits, x, bias, entry, recorded, autocasts, epoch, precision):
+def _again(fits, x, bias, entry, compute, autocasts, epoch, precision):
     recording, has_bias, kind = _recording(), bias is not None, x.device.type
     dtype = _autocast_dtype(kind) if autocasts else None
     cast = None if x.dtype is entry.dtype else _CASTS[entry.dtype]
     # The name of the precision in force; None: the call does not depend on it.
     name = None if entry.dtype not in _CASTS or precision is not None else in_force()[0]
     arithmetic = _arithmetic() if kind == "cuda" and entry.dtype is torch.float32 else None
-    forward, apply = entry.forward, _ops.apply_recorded
 
     def again(x, w, bias):
         if (not (fits(x, w, bias) if has_bias else bias is None and fits(x, w))
@@ -60,11 +60,6 @@ def _again(fits, x, bias, entry, recorded, autocasts, epoch, precision):
             return None
         if cast is not None:
             x = cast(x)
-        if recorded:
-            return apply(x, w, bias, entry)
-        try:
-            return forward(x, w, bias)
-        except _ops.FAILURES as error:
-            return _ops.left_to_torch(entry, error, x, w, bias)
+        return compute(x, w, bias, entry)
 
     return again

@@ -144,22 +144,21 @@ def eager(x, w, bias, config, exact, site=None):
     if x.dtype is not w.dtype and not types_fit(x, w, x.device.type):
         return NotImplemented
     x, w, bias = x.resolve_neg(), w.resolve_neg(), None if bias is None else bias.resolve_neg()
-    if _recording():
-        need = (2 if x.requires_grad else 0) | (4 if w.requires_grad else 0)
-        recorded = need or (bias is not None and bias.requires_grad)
-    else:
-        recorded = need = 0
+    need, recorded = _needs(x, w, bias)
     entry = _look_up(x, w, bias, config, need, exact)
     if entry is None:
         return _other(x, w, bias, config, exact)
     if site is not None and x is cast and w is given[1] and bias is given[2]:
-        site.remember(*given, entry, recorded, casts, epoch)
-    if recorded:
-        return _ops.apply_recorded(x, w, bias, entry)
-    try:
-        return entry.forward(x, w, bias)
-    except _ops.FAILURES as error:
-        return _ops.left_to_torch(entry, error, x, w, bias)
+        site.remember(*given, entry, _ops.CONVOLUTION, recorded, casts, epoch)
+    return _ops.CONVOLUTION[recorded](x, w, bias, entry)
+
+
+def _needs(x, w, bias):
+    """The passes of the gradients that will be needed, and whether autograd records the call."""
+    if not _recording():
+        return 0, False
+    need = (2 if x.requires_grad else 0) | (4 if w.requires_grad else 0)
+    return need, need > 0 or bias is not None and bias.requires_grad
 
 
 def _conv(rank, x, w, bias, stride, padding, dilation, groups):
@@ -199,7 +198,7 @@ def transposed_extents(x, w, config, more):
             for a in range(len(step))]
 
 
-def transposed(x, w, bias, stride, padding, output_padding, groups, dilation, precision=None):
+def transposed(x, w, bias, stride, padding, output_padding, groups, dilation, precision=None, site=None):
     """The transposed convolution as a convolution's data gradient, or NotImplemented if torch has to compute it."""
     if not isinstance(x, Tensor) or not isinstance(w, Tensor):
         return NotImplemented  # proxies of torch.fx
@@ -209,7 +208,9 @@ def transposed(x, w, bias, stride, padding, output_padding, groups, dilation, pr
     if (config is None or isinstance(padding, str) or groups < 1 or len(more) != rank or not _numbers(more)
             or any(not 0 <= m < step for m, step in zip(more, config[0]))):
         return NotImplemented
+    epoch, given, casts = _entry.epoch, (x, w, bias), autocasts(x.device.type)
     x, w, bias = autocast(x.device.type, x, w, bias)
+    cast = x
     unbatched = x.dim() == w.dim() - 1
     if unbatched:
         x = x.unsqueeze(0)
@@ -224,9 +225,19 @@ def transposed(x, w, bias, stride, padding, output_padding, groups, dilation, pr
     if not torch.compiler.is_compiling() and (0 in x.shape or 0 in w.shape or min(size) < 1):
         return NotImplemented
     exact = is_exact_traced(precision) if _compiling() else is_exact(precision)
-    y = torch.ops.conv_fft.backward_data(x, w, size, *config, exact)
-    if bias is not None:
-        y = y + bias.to(y.dtype).view(1, -1, *(1,) * rank)
+    y = None
+    if not (_compiling() or _modes_active()):
+        x, w, bias = x.resolve_neg(), w.resolve_neg(), None if bias is None else bias.resolve_neg()
+        entry = _entry.look_up(_ops.result_of(x, w, size, groups), w, None, config, 2 | _entry.GRADIENTS_ONLY, exact)
+        if entry is not None:
+            recorded = _needs(x, w, bias)[1]
+            if site is not None and x is cast and w is given[1] and bias is given[2]:
+                site.remember(*given, entry, _ops.TRANSPOSED, recorded, casts, epoch)
+            y = _ops.TRANSPOSED[recorded](x, w, bias, entry)
+    if y is None:
+        y = torch.ops.conv_fft.backward_data(x, w, size, *config, exact)
+        if bias is not None:
+            y = (y + bias.view(1, -1, *(1,) * rank)).to(y.dtype)
     return y.squeeze(0) if unbatched else y
 
 

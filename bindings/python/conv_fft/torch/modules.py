@@ -86,14 +86,27 @@ class Conv3d(_Convolution, nn.Conv3d):
 
 
 class _Transposed(Layer):
+    _conv_fft_site = Site()
+
     def forward(self, input, output_size: Optional[List[int]] = None):
         if torch.jit.is_scripting():
             return self._of_torch(input, output_size)
         else:
+            parameters = self._parameters
+            site = None
+            if output_size is None and not _dynamo() and "weight" in parameters and "bias" in parameters:
+                site = self._conv_fft_site
+                settings = (self.stride, self.padding, self.dilation, self.groups, self.output_padding,
+                            self._conv_fft_precision)
+                if site.settings != settings:
+                    site = self.__dict__["_conv_fft_site"] = Site(settings)
+                y = site.again(input, parameters["weight"], parameters["bias"])
+                if y is not None:
+                    return y
             more = self._output_padding(input, output_size, self.stride, self.padding, self.kernel_size,
                                         len(self.kernel_size), self.dilation)
             y = functional.transposed(input, self.weight, self.bias, self.stride, self.padding, more, self.groups,
-                                      self.dilation, self._conv_fft_precision)
+                                      self.dilation, self._conv_fft_precision, site)
             return super().forward(input, output_size) if y is NotImplemented else y
 
 
