@@ -242,6 +242,15 @@ def test_autocast_of_another_type_right_after(device, looked_up):
         assert layer(x.double().float()).dtype == torch.float16
 
 
+def test_autocast_to_fp32(device, looked_up):
+    layer, x = layer_and_input(device)
+    wanted = layer(x.half().float())
+    with torch.autocast(device, dtype=torch.bfloat16):
+        torch.set_autocast_dtype(device, torch.float32)
+        for _ in range(2):
+            torch.testing.assert_close(layer(x.half()), wanted, rtol=1e-4, atol=1e-4)
+
+
 def test_the_precision_and_the_arithmetic_are_asked_for(device, looked_up, monkeypatch):
     layer, x = layer_and_input(device)
     layer, x = layer.bfloat16(), x.bfloat16()

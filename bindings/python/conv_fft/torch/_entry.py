@@ -20,7 +20,7 @@ MODES = tuple(structs.PADDINGS)
 
 _forward, _backward = lib.conv_fft_forward, lib.conv_fft_backward
 _float32 = torch.float32
-_SHORT = (torch.float16, torch.bfloat16)
+SHORT = (torch.float16, torch.bfloat16)
 # The arithmetic that torch allows for convolutions of FP32 tensors on a GPU.
 if hasattr(torch._C, "_get_fp32_precision_getter"):
     precision = functools.partial(torch._C._get_fp32_precision_getter, "cuda", "conv")
@@ -30,7 +30,7 @@ else:
 
 def has_fp32_weights(dtype, weight_dtype):
     """Whether w and the bias are of FP32 beside FP16 or BF16 tensors, as under autocast."""
-    return weight_dtype is _float32 and dtype in _SHORT
+    return weight_dtype is _float32 and dtype in SHORT
 
 
 def allows_tf32():
@@ -252,7 +252,7 @@ def look_up(x, w, bias, config, need, exact):
 
 def math_of(dtype, kind, exact):
     """The math mode of a call on a kind of device."""
-    if dtype in _SHORT:
+    if dtype in SHORT:
         return "default" if exact else "half"
     return "tf32" if kind == "cuda" and dtype == _float32 and allows_tf32() else "default"
 
