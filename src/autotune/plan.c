@@ -135,12 +135,28 @@ static conv_fft_status find_records(planning *p, const cf_record_key *key, cf_re
     return CONV_FFT_SUCCESS;
 }
 
+/* The records of the same layer with 16-bit weights: strategies that are fast for it are fast with FP32 weights, which
+ * only the transforms of w read. */
+static conv_fft_status find_records_of_short_weights(planning *p, const cf_record_key *key,
+                                                     cf_record found[MAX_RECORDS], int *count) {
+    conv_fft_problem problem = p->layer.problem;
+    cf_layer layer;
+    cf_record_key other;
+    problem.fp32_weights = 0;
+    problem.weight_grad_dtype = CONV_FFT_DTYPE_SAME;
+    CF_FORWARD(cf_layer_make(&problem, &layer));
+    CF_FORWARD(cf_record_key_make(&layer, key->passes, p->options->keep, p->options->workspace_limit, &other));
+    return find_records(p, &other, found, count);
+}
+
 /* Find the first usable record. *event says whether there is one. */
 static conv_fft_status look_up(planning *p, const cf_record_key *key, cf_record *record, cf_tuner_event *event,
                                cf_strategy strategy[CF_PASS_COUNT]) {
     cf_record found[MAX_RECORDS];
     int count;
     CF_FORWARD(find_records(p, key, found, &count));
+    if (count == 0 && p->layer.problem.fp32_weights && p->options->tuning < CONV_FFT_TUNE_MEASURE)
+        CF_FORWARD(find_records_of_short_weights(p, key, found, &count));
     *event = count > 0 ? CF_TUNER_UNUSABLE : CF_TUNER_MISS;
     for (int i = 0; i < count && *event != CF_TUNER_HIT; ++i) {
         if (read_record(p, &found[i], strategy)) {

@@ -198,6 +198,36 @@ static void one_gradient_uses_the_joint_record(void **state) {
     conv_fft_context_destroy(context);
 }
 
+/* With FP32 weights, the record of 16-bit weights serves, unless there is one of its own or it is measured itself. */
+static void fp32_weights_use_the_record_of_short_weights(void **state) {
+    static const char with_short[] = "in=2x4x20x21 out=6 kernel=3x4 pad=1 dtype=fp16",
+                      with_fp32[] = "in=2x4x20x21 out=6 kernel=3x4 pad=1 dtype=fp16 w=fp32",
+                      other_short[] = "in=3x4x20x21 out=6 kernel=3x4 pad=1 dtype=fp16",
+                      other_fp32[] = "in=3x4x20x21 out=6 kernel=3x4 pad=1 dtype=fp16 w=fp32";
+    conv_fft_context *context = tuning_context(*state);
+    const conv_fft_plan_options cached = options_with(CONV_FFT_TUNE_CACHED);
+    const char *const given[] = {STAGED_LINE("24x24", "1x1"), NULL, NULL};
+    const char *const own[] = {STAGED_LINE("27x27", "1x1"), NULL, NULL};
+    put_record(context, with_short, CONV_FFT_FORWARD, 0, 0, 100, given);
+    assert_non_null(strstr(choose(context, with_fp32, &cached).text, "basis=24x24"));
+    EXPECT_COUNTS(context, 1, 1, 1, 0); /* the gradients have no record of either */
+    put_record(context, with_fp32, CONV_FFT_FORWARD, 0, 0, 100, own);
+    assert_non_null(strstr(choose(context, with_fp32, &cached).text, "basis=27x27"));
+    EXPECT_COUNTS(context, 2, 2, 2, 0);
+    put_record(context, other_fp32, CONV_FFT_FORWARD, 0, 0, 100, own);
+    choose(context, other_short, &cached); /* 16-bit weights do not use the record of FP32 weights */
+    EXPECT_COUNTS(context, 3, 2, 4, 0);
+    conv_fft_plan_options measure = options_with(CONV_FFT_TUNE_MEASURE);
+    measure.passes = CONV_FFT_FORWARD;
+    conv_fft_plan *plan = NULL;
+    const conv_fft_problem p = problem_of("in=4x4x20x21 out=6 kernel=3x4 pad=1 dtype=fp16 w=fp32");
+    put_record(context, "in=4x4x20x21 out=6 kernel=3x4 pad=1 dtype=fp16", CONV_FFT_FORWARD, 0, 0, 100, given);
+    assert_int_equal(conv_fft_plan_create(context, &p, &measure, &plan), CONV_FFT_SUCCESS);
+    conv_fft_plan_destroy(plan);
+    EXPECT_COUNTS(context, 5, 2, 5, 0); /* it was measured, and has a record of its own */
+    conv_fft_context_destroy(context);
+}
+
 /* With kept spectra, all passes need strategies that share a spectrum. A record that does not is ignored. */
 static void kept_spectra(void **state) {
     conv_fft_context *context = tuning_context(*state);
@@ -237,6 +267,7 @@ int main(void) {
         IN_SCRATCH(unfit_records_are_ignored),
         IN_SCRATCH(records_and_limits),
         IN_SCRATCH(one_gradient_uses_the_joint_record),
+        IN_SCRATCH(fp32_weights_use_the_record_of_short_weights),
         IN_SCRATCH(kept_spectra),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

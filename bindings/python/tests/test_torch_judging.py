@@ -374,6 +374,17 @@ def test_records_are_found(device):
     assert _model.predict(some_cases(layer, x, False)[0], _model.Records()) == found["ms"]
 
 
+def test_records_of_short_weights_serve_for_fp32_weights():
+    case = types.SimpleNamespace(entry=types.SimpleNamespace(number=-1), problem=conv_fft.Problem(
+        (2, 3, 13, 19), (4, 3, 5, 5), dtype="float16", weight_dtype="float32", math="half"))
+    own, short = case.problem.line, conv_fft.Problem((2, 3, 13, 19), (4, 3, 5, 5), dtype="float16", math="half").line
+    records = _model.Records()
+    records.devices[-1] = {(short, 1): {"ms": 1.0}}
+    assert records.find(case, 1) == {"ms": 1.0} and records.find(case, 6) is None
+    records.devices[-1][own, 1] = {"ms": 2.0}
+    assert records.find(case, 1) == {"ms": 2.0}
+
+
 def test_what_a_direct_method_takes_on_a_gpu(monkeypatch):
     about = types.SimpleNamespace(multi_processor_count=66, name="half an H200")
     monkeypatch.setattr(torch.cuda, "get_device_properties", lambda device: about)

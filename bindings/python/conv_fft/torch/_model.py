@@ -39,7 +39,10 @@ class Records:
                                         if r["keep"] == 0 and r["workspace_class"] == 0 and "#" not in r["problem"]}
             except Error:
                 self.devices[number] = {}
-        return self.devices[number].get((case.problem.line, passes))
+        found = self.devices[number]
+        line = case.problem.line
+        # As the library: the record of 16-bit weights serves for FP32 weights, too.
+        return found.get((line, passes)) or found.get((line.replace(" w=fp32", ""), passes))
 
     def strategies(self, case):
         """The strategies of a case's records: times that were measured with others do not count any more."""
