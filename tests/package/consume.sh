@@ -12,6 +12,7 @@ install_tree() {
     rm -rf "$WORK/stage" "$2"
     DESTDIR="$WORK/stage" "$CMAKE" --install "$1" --prefix /opt/conv_fft
     mv "$WORK/stage/opt/conv_fft" "$2"
+    [ -x "$(find "$2" -path '*/conv_fft/compile-kernel')" ]
 }
 
 use_find_package() {

@@ -41,6 +41,8 @@ def test_wheel_works_in_a_fresh_environment(tmp_path):
             " ctypes.addressof(held), len(ws), None)); print([round(v) for v in y], conv_fft.library_path)")
     said = subprocess.run([python, "-c", code], env=environment, cwd=tmp_path, capture_output=True, text=True)
     assert said.stdout.startswith("[0, 1, 2, 3, 4, 5, 6, 7] %s" % tmp_path), said.stderr
+    library = Path(said.stdout.split("] ", 1)[1].strip())
+    assert os.access(library.parent / "conv_fft" / "compile-kernel", os.X_OK)
 
 
 def snippets():
