@@ -379,6 +379,7 @@ CONV_FFT_API conv_fft_status conv_fft_plan_options_init(conv_fft_plan_options *o
 
 /**
  * Make a plan. options may be NULL (defaults). The problem is copied. All choosing, tuning and compiling happens here.
+ * For a GPU the call starts processes that compile (conv_fft/compile-kernel beside the library), and waits for them.
  * INVALID_ARGUMENT: a field of the problem or of the options is wrong (the sentence names it); the workspace limit is
  * too small (the sentence gives a sufficient one); or no strategy runs the problem here (the sentence says which limit
  * it exceeds). OUT_OF_MEMORY. NOT_SUPPORTED: a forced strategy does not run on this device. On a GPU also
