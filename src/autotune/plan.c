@@ -135,28 +135,12 @@ static conv_fft_status find_records(planning *p, const cf_record_key *key, cf_re
     return CONV_FFT_SUCCESS;
 }
 
-/* The records of the same layer with 16-bit weights: strategies that are fast for it are fast with FP32 weights, which
- * only the transforms of w read. */
-static conv_fft_status find_records_of_short_weights(planning *p, const cf_record_key *key,
-                                                     cf_record found[MAX_RECORDS], int *count) {
-    conv_fft_problem problem = p->layer.problem;
-    cf_layer layer;
-    cf_record_key other;
-    problem.fp32_weights = 0;
-    problem.weight_grad_dtype = CONV_FFT_DTYPE_SAME;
-    CF_FORWARD(cf_layer_make(&problem, &layer));
-    CF_FORWARD(cf_record_key_make(&layer, key->passes, p->options->keep, p->options->workspace_limit, &other));
-    return find_records(p, &other, found, count);
-}
-
 /* Find the first usable record. *event says whether there is one. */
-static conv_fft_status look_up(planning *p, const cf_record_key *key, cf_record *record, cf_tuner_event *event,
-                               cf_strategy strategy[CF_PASS_COUNT]) {
+static conv_fft_status look_up_key(planning *p, const cf_record_key *key, cf_record *record, cf_tuner_event *event,
+                                   cf_strategy strategy[CF_PASS_COUNT]) {
     cf_record found[MAX_RECORDS];
     int count;
     CF_FORWARD(find_records(p, key, found, &count));
-    if (count == 0 && p->layer.problem.fp32_weights && p->options->tuning < CONV_FFT_TUNE_MEASURE)
-        CF_FORWARD(find_records_of_short_weights(p, key, found, &count));
     *event = count > 0 ? CF_TUNER_UNUSABLE : CF_TUNER_MISS;
     for (int i = 0; i < count && *event != CF_TUNER_HIT; ++i) {
         if (read_record(p, &found[i], strategy)) {
@@ -164,6 +148,29 @@ static conv_fft_status look_up(planning *p, const cf_record_key *key, cf_record 
             *event = CF_TUNER_HIT;
         }
     }
+    return CONV_FFT_SUCCESS;
+}
+
+/*
+ * The same, and for a layer with FP32 weights that has no usable record also among those of 16-bit weights. Only the
+ * transforms of w read FP32 weights. So a strategy that is fast with 16-bit weights is fast here, too.
+ */
+static conv_fft_status look_up(planning *p, const cf_record_key *key, cf_record *record, cf_tuner_event *event,
+                               cf_strategy strategy[CF_PASS_COUNT]) {
+    CF_FORWARD(look_up_key(p, key, record, event, strategy));
+    if (*event == CF_TUNER_HIT || !p->layer.problem.fp32_weights || p->options->tuning >= CONV_FFT_TUNE_MEASURE)
+        return CONV_FFT_SUCCESS;
+    conv_fft_problem problem = p->layer.problem;
+    cf_layer layer;
+    cf_record_key other;
+    cf_tuner_event other_event;
+    problem.fp32_weights = 0;
+    problem.weight_grad_dtype = CONV_FFT_DTYPE_SAME;
+    CF_FORWARD(cf_layer_make(&problem, &layer));
+    CF_FORWARD(cf_record_key_make(&layer, key->passes, p->options->keep, p->options->workspace_limit, &other));
+    CF_FORWARD(look_up_key(p, &other, record, &other_event, strategy));
+    if (other_event == CF_TUNER_HIT)
+        *event = CF_TUNER_HIT;
     return CONV_FFT_SUCCESS;
 }
 

@@ -199,7 +199,7 @@ static void one_gradient_uses_the_joint_record(void **state) {
 }
 
 /* With FP32 weights, the record of 16-bit weights serves, unless there is one of its own or it is measured itself. */
-static void fp32_weights_use_the_record_of_short_weights(void **state) {
+static void fp32_weights_use_the_record_of_16bit_weights(void **state) {
     static const char with_short[] = "in=2x4x20x21 out=6 kernel=3x4 pad=1 dtype=fp16",
                       with_fp32[] = "in=2x4x20x21 out=6 kernel=3x4 pad=1 dtype=fp16 w=fp32",
                       other_short[] = "in=3x4x20x21 out=6 kernel=3x4 pad=1 dtype=fp16",
@@ -267,7 +267,7 @@ int main(void) {
         IN_SCRATCH(unfit_records_are_ignored),
         IN_SCRATCH(records_and_limits),
         IN_SCRATCH(one_gradient_uses_the_joint_record),
-        IN_SCRATCH(fp32_weights_use_the_record_of_short_weights),
+        IN_SCRATCH(fp32_weights_use_the_record_of_16bit_weights),
         IN_SCRATCH(kept_spectra),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -176,6 +176,12 @@ static void one_kernel_by_a_process(void **state) {
     check_process(&jit, text, "--std=c++17");
     memcpy(text, "#error", 6);
     check_process(&jit, text, "--std=c++17");
+    /* A program that ends before it has read a text that no socket buffers. */
+    const cf_jit ends = with_program(&plain, "/bin/true", plain.library.file);
+    const cf_compile_request request = {"kernel.cu", text, NULL, 0};
+    cf_nvrtc_result result;
+    cf_cubin cubin = {0};
+    assert_false(cf_compile_in_process(&ends, &request, &result, &cubin));
     free(text);
 }
 

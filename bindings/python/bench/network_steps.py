@@ -105,8 +105,8 @@ def run_case(case, precision, last, options):
     first, again = (torch.stack(t.losses[:7]).double() for t in (theirs, ours))
     # The file has this in the column of errors. It grows from step to step, as rounding errors do in training.
     difference = ((first[0] - again[0]).abs() / first[0]).item()
-    print("#   %d of %d layers changed; the loss of the first step differs by %.1e; those of the seventh are %.5g and %.5g"
-          % (len(table.changed), len(table), difference, first[6], again[6]))
+    print("#   %d of %d layers changed; the loss of the first step differs by %.1e; "
+          "those of the seventh are %.5g and %.5g" % (len(table.changed), len(table), difference, first[6], again[6]))
     with torch.autograd.set_multithreading_enabled(False):
         print("#   with backward passes in the calling thread: step: torch %.2f ms, ours %.2f ms" % tuple(
             median_ms(training.step, options.seconds / 2) for training in (theirs, ours)), flush=True)

@@ -374,7 +374,7 @@ def test_records_are_found(device):
     assert _model.predict(some_cases(layer, x, False)[0], _model.Records()) == found["ms"]
 
 
-def test_records_of_short_weights_serve_for_fp32_weights():
+def test_records_of_16bit_weights_serve_for_fp32_weights():
     case = types.SimpleNamespace(entry=types.SimpleNamespace(number=-1), problem=conv_fft.Problem(
         (2, 3, 13, 19), (4, 3, 5, 5), dtype="float16", weight_dtype="float32", math="half"))
     own, short = case.problem.line, conv_fft.Problem((2, 3, 13, 19), (4, 3, 5, 5), dtype="float16", math="half").line

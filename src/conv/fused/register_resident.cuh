@@ -253,7 +253,7 @@ CF_DEVICE void resident_outputs(const cplx (&sums)[Resident<F>::EACH][F::CHUNK][
             mine.each_plane([&](auto q, int p) {
                 cplx v[M::R];
                 unroll<0, F::CHUNK>([&](auto k) {
-                    if (k == 0 || o == k)
+                    if (k == 0 || o == k) /* v has a value on every path */
                         unroll<0, M::R>([&](auto r) { v[r] = sums[i * M::PLANES + q][k][r]; });
                 });
                 first_back<M, F>(v, z, p, n);

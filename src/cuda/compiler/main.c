@@ -59,11 +59,16 @@ static bool answer(cf_nvrtc_result result, const cf_cubin *cubin) {
 int main(int count, char **arguments) {
     cf_jit jit = {0};
     cf_cubin cubin = {0};
+    static const char about[] = "compile-kernel compiles a kernel for libconv_fft, which starts it.\n";
+    if (count < 3) {
+        cf_write_all(STDERR_FILENO, about, sizeof about - 1);
+        return EXIT_FAILURE;
+    }
 #ifdef SYS_close_range
-    syscall(SYS_close_range, STDERR_FILENO + 1, ~0U, 0); /* the caller's files must not stay open for us */
+    syscall(SYS_close_range, STDERR_FILENO + 1, ~0U, 0); /* Linux 5.9: the caller's files do not stay open for us */
 #endif
     setenv("CUDA_CACHE_DISABLE", "1", 1); /* the library has a cache; NVRTC would open the GPU for its own */
-    char *const text = count >= 3 ? read_text() : NULL;
+    char *const text = read_text();
     if (!text || !open_nvrtc(&jit, arguments[1]))
         return EXIT_FAILURE;
     const cf_compile_request request = {arguments[2], text, (const char *const *)arguments + 3, count - 3};
