@@ -164,6 +164,7 @@ def test_the_attribute_of_a_layer(device):
 
 
 def test_scripted_layers_are_torchs(device, monkeypatch):
+    monkeypatch.setitem(torch.backends.flags_frozen.__globals__, "__allow_nonbracketed_mutation_flag", True)
     monkeypatch.setattr(torch.backends.cudnn, "allow_tf32", False)
     layer = ours.Conv2d(3, 4, 5).to(device)
     layer.precision = "exact"

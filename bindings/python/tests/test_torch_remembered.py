@@ -23,6 +23,7 @@ def counted_calls(monkeypatch):
     calls, eager, transposed = [], modules._eager, modules.functional.transposed
     monkeypatch.setattr(modules, "_eager", lambda *given: calls.append(1) or eager(*given))
     monkeypatch.setattr(modules.functional, "transposed", lambda *given: calls.append(1) or transposed(*given))
+    monkeypatch.setitem(torch.backends.flags_frozen.__globals__, "__allow_nonbracketed_mutation_flag", True)
     monkeypatch.setattr(torch.backends.cudnn, "allow_tf32", False)
     return calls
 
@@ -269,6 +270,7 @@ def test_the_precision_and_the_arithmetic_are_asked_for(device, looked_up, monke
     layer.float()
     if device == "cuda":
         for allowed in (True, False, True):
+            monkeypatch.setitem(torch.backends.flags_frozen.__globals__, "__allow_nonbracketed_mutation_flag", True)
             monkeypatch.setattr(torch.backends.cudnn, "allow_tf32", allowed)
             assert ("tf32" in layer(x.float()).grad_fn.entry.problem.line) == allowed
 
