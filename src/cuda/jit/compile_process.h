@@ -2,7 +2,7 @@
 /*
  * The program compile-kernel (cuda/compiler/main.c), which compiles one kernel in a process of its own.
  *
- * NVRTC does most of its work under a lock of its process, so threads that compile wait for one another. Processes do
+ * The front end of NVRTC holds a lock of its process, so threads that compile wait for one another there. Processes do
  * not.
  */
 #ifndef CF_CUDA_COMPILE_PROCESS_H
