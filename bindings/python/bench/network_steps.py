@@ -27,7 +27,9 @@ class Training:
         self.model, self.dtype = model, AUTOCAST.get(precision)
         # The fused update costs the host least, and with it GradScaler does not wait for the device.
         self.optimiser = torch.optim.SGD(model.parameters(), lr=1e-3, momentum=0.9, fused=True)
-        self.scaler = torch.amp.GradScaler("cuda", enabled=precision == "fp16")
+        # A first step that is skipped, because gradients overflow, leaves the momentum of the fused update without
+        # values (torch 2.11), and parameters become NaN. With this scale no gradient of these networks overflows.
+        self.scaler = torch.amp.GradScaler("cuda", init_scale=4096.0, enabled=precision == "fp16")
         self.losses = []
 
     def autocast(self):

@@ -23,7 +23,8 @@ else:
         return torch.cuda.current_stream(index).cuda_stream
 
 ONE = (1,)
-# Each thread holds one workspace of this size per stream. Calls that need no more use it and allocate nothing.
+# Each thread holds one workspace of this size per device. Calls in the default stream that need no more use it and
+# allocate nothing. In other streams torch may allocate from the pool of a graph, where nothing else may stay.
 SMALL = 4 << 20
 _kept = threading.local()
 # Plans whose kernels are part of a captured graph. They are never freed, as the graph may be replayed at any time.
@@ -50,29 +51,23 @@ def workspace(size, number, plans):
     """The address and bytes of a workspace and the stream, for ctypes, and what keeps the workspace alive.
 
     plans       if the stream is captured, these are never freed"""
-    stream, kept = None, True
-    if number >= 0:
-        stream = current_stream(number)
-        if stream and capturing():  # the default stream is never captured
-            _captured.update(plans)
-            kept = False
+    stream = current_stream(number) if number >= 0 else None
+    if stream and capturing():  # the default stream is never captured
+        _captured.update(plans)
     if not size:
         return None, 0, stream, None
-    if kept and size <= SMALL:
+    if not stream and size <= SMALL:
         try:
-            return _kept.__dict__[number, stream]
+            return _kept.__dict__[number]
         except KeyError:
-            return _keep(number, stream)
+            return _keep(number)
     held = allocator(number)((size,), ONE, torch.uint8)
     return held.data_ptr(), size, stream, held
 
 
-def _keep(number, stream):
-    """A workspace for one thread and stream. Calls of one thread run in order in a stream, so they can share it."""
-    kept = _kept.__dict__
-    if len(kept) > 64:
-        kept.clear()
+def _keep(number):
+    """A workspace for one thread. Its calls run in order, so they can share it."""
     held = allocator(number)((SMALL,), ONE, torch.uint8)
     # ctypes takes its own objects faster than integers.
-    kept[number, stream] = found = c_void_p(held.data_ptr()), c_size_t(SMALL), c_void_p(stream or None), held
+    _kept.__dict__[number] = found = c_void_p(held.data_ptr()), c_size_t(SMALL), None, held
     return found

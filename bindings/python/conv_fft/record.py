@@ -54,11 +54,11 @@ def _torch_calls(recorder):
 
     inside = recorder.inside
 
-    def note(x, w, stride, padding, dilation, groups, mode, precision=None):
+    def note(x, w, bias, stride, padding, dilation, groups, mode, precision=None):
         kind = w.device.type
         autocasts = functional.autocasts(kind) and x.dtype != torch.float64
         dtype = torch.get_autocast_dtype(kind) if autocasts else x.dtype
-        fp32_weights = autocasts and _entry.has_fp32_weights(dtype, w.dtype)
+        fp32_weights = autocasts and all(_entry.has_fp32_weights(dtype, t.dtype) for t in (w, bias) if t is not None)
         config = functional.config_of(w.shape, stride, padding, dilation, groups, mode)
         if config is None or dtype not in _entry.DTYPES:
             return
@@ -78,7 +78,7 @@ def _torch_calls(recorder):
         recorder.note(problem)
 
     def of_call(input, weight, bias=None, stride=1, padding=0, dilation=1, groups=1):
-        note(input, weight, stride, padding, dilation, groups, 0)
+        note(input, weight, bias, stride, padding, dilation, groups, 0)
 
     def of_transposed(input, weight, bias=None, stride=1, padding=0, output_padding=0, groups=1, dilation=1):
         """Records the convolution whose data gradient the call computes."""
@@ -91,7 +91,7 @@ def _torch_calls(recorder):
             form = _entry.FORMATS[input.dim()] if _entry.is_last(input) else torch.contiguous_format
             x = torch.empty((input.shape[0], weight.shape[1] * groups, *extents), dtype=input.dtype, device="meta",
                             memory_format=form)
-            note(x, weight, stride, padding, dilation, groups, 0)
+            note(x, weight, bias, stride, padding, dilation, groups, 0)
 
     calls = {**dict.fromkeys((torch.conv1d, torch.conv2d, torch.conv3d), of_call),
              **dict.fromkeys((torch.conv_transpose1d, torch.conv_transpose2d, torch.conv_transpose3d), of_transposed)}
@@ -106,7 +106,7 @@ def _torch_calls(recorder):
         # A layer that is called by keyword, or has no weight yet, is recorded by its function's call.
         convolution = isinstance(layer, (nn.Conv1d, nn.Conv2d, nn.Conv3d))
         if convolution and arguments and not nn.parameter.is_lazy(layer.weight):
-            note(arguments[0], layer.weight, layer.stride, layer.padding, layer.dilation, layer.groups,
+            note(arguments[0], layer.weight, layer.bias, layer.stride, layer.padding, layer.dilation, layer.groups,
                  _entry.MODES.index(layer.padding_mode), getattr(layer, "precision", None))
             inside.append(layer)
 

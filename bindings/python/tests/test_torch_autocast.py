@@ -310,3 +310,9 @@ def test_recorded_problems_have_the_types_of_their_calls(device):
             with torch.autocast(device, dtype=torch.bfloat16):
                 kind(4, 4, 5).to(device)(x)
     assert recorder.counts and all("w=fp32" in line for line in recorder.counts)
+    recorder = Recorder()
+    with _torch_calls(recorder), torch.no_grad(), torch.autocast(device, dtype=torch.bfloat16):
+        bias = torch.randn(4, device=device).bfloat16()
+        ours.functional.conv2d(x, torch.randn(4, 4, 5, 5, device=device), bias)
+        torch.conv2d(x, torch.randn(4, 4, 5, 5, device=device), bias)
+    assert recorder.counts and not any("w=fp32" in line for line in recorder.counts)

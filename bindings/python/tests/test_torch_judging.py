@@ -41,6 +41,17 @@ def test_a_plan_that_takes_long_ends_the_judging(monkeypatch):
     assert "no time left to judge it" in {row.why for row in table}
 
 
+def test_a_slow_first_run_of_the_model_leaves_time_to_judge(monkeypatch):
+    timed(monkeypatch)
+    late = []
+    clock = types.SimpleNamespace(monotonic=lambda: time.monotonic() + 600 * len(late))
+    monkeypatch.setattr(_judge, "time", clock)
+    net = network()
+    net.register_forward_pre_hook(lambda *_: late or late.append(1))
+    table = ours.convert(net, inputs=example(), time_limit=1000)
+    assert late and "no time left to judge it" not in {row.why for row in table}
+
+
 def test_the_largest_layers_are_judged_first(monkeypatch):
     timed(monkeypatch)
     order = []

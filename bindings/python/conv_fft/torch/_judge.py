@@ -19,7 +19,8 @@ from .modules import OURS
 
 # A smaller gain is within the noise of a measurement.
 LEAST_GAIN = 0.02
-# The shares of the time limit after which torch's layers are timed no more, and no plan is begun.
+# Shares of the time limit after which torch's layers are timed no more, and no plan is begun. They are of the time that
+# the model's own runs leave: its first run can take ten seconds, in which cuDNN chooses its kernels.
 OF_TORCH, OF_PLANS = 0.4, 0.9
 
 
@@ -36,6 +37,11 @@ class Judge:
         # Within conv_fft.autotune() plans measure strategies, one after the other so that they do not disturb each
         # other, and what was measured with other strategies does not count.
         self.tuning = tunings[-1]["tuning"] != "cached"
+
+    def model_has_run(self):
+        """From now on the shares are of what is left of the limit."""
+        now = time.monotonic()
+        self.begin, self.limit = now, max(self.begin + self.limit - now, 0)
 
     def left(self, share=1.0):
         """Seconds until a share of the limit is over."""

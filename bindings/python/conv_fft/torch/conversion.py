@@ -125,6 +125,7 @@ def _judge_all(model, cases, inputs, judge, measured, graph, predicate):
     known = [case for case in able if case not in unknown]
     if not graph and any(on_gpu(case) for case in (able if measured else known)):
         judge.step = time_model(model, inputs)
+    judge.model_has_run()
     if measured:
         judge.measure(unknown, known)
     else:
