@@ -47,6 +47,9 @@ conv_fft_embed(cf_fused_kernel_text fused_text conv/fused/plane_access.cuh conv/
 conv_fft_embed(cf_long1d_kernel_text long1d_text conv/long1d/butterfly_tree.cuh conv/long1d/geometry.h
                conv/long1d/line_geometry.cuh conv/long1d/root_tables.cuh conv/long1d/line_fft.cuh conv/long1d/call.h
                conv/long1d/line_io.cuh conv/long1d/line.cuh conv/long1d/four_step.cuh)
+conv_fft_embed(cf_toeplitz_kernel_text toeplitz_text core/host_device.h fbfft/common/platform.cuh
+               fbfft/common/complex.cuh fbfft/common/storage.cuh ${mma} conv/toeplitz/call.h conv/toeplitz/geometry.h
+               conv/toeplitz/tile.cuh conv/toeplitz/signals.cuh conv/toeplitz/weights.cuh)
 conv_fft_embed(cf_cgemm_kernel_text product_text ${mma} conv/gpu/gemm/call.h conv/gpu/gemm/geometry.h
                conv/gpu/gemm/wgmma.cuh conv/gpu/gemm/cgemm_split_fp16.cuh conv/gpu/gemm/cgemm_fp16_config.cuh
                conv/gpu/gemm/cgemm_fp16_copy.cuh conv/gpu/gemm/cgemm_fp16_scales.cuh

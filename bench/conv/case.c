@@ -23,7 +23,7 @@ static opener *const cpu_baselines[] = {
 };
 static opener *const gpu_baselines[] = {bench_cudnn_open, NULL};
 enum {
-    MAX_IMPLS = 6 + sizeof cpu_baselines / sizeof cpu_baselines[0]
+    MAX_IMPLS = 7 + sizeof cpu_baselines / sizeof cpu_baselines[0]
 };
 
 void bench_spend(double *account, double *from) {
@@ -91,6 +91,7 @@ static size_t choose_openers(const bench_session *run, const bench_job *job, ope
         openers[count++] = bench_staged_open;
         openers[count++] = bench_fused_open;
         openers[count++] = bench_long1d_open;
+        openers[count++] = bench_toeplitz_open;
         openers[count++] = bench_cufft_family_open;
     }
     if (run->o->max_gflop > 0 && gflop > run->o->max_gflop) {

@@ -177,7 +177,7 @@ bool bench_unkept_open(bench_impl *impl, const bench_job *job) {
 /* ---- one family of kernels */
 
 typedef struct family_search {
-    const char *family; /* followed by a space */
+    const char *family; /* the beginning of its lines */
     conv_fft_pass pass;
     forced best;
     bool found;
@@ -225,6 +225,8 @@ bool bench_staged_open(bench_impl *impl, const bench_job *job) { return open_fam
 bool bench_fused_open(bench_impl *impl, const bench_job *job) { return open_family(impl, job, "fused "); }
 
 bool bench_long1d_open(bench_impl *impl, const bench_job *job) { return open_family(impl, job, "long1d "); }
+
+bool bench_toeplitz_open(bench_impl *impl, const bench_job *job) { return open_family(impl, job, "toeplitz"); }
 
 bool bench_cufft_family_open(bench_impl *impl, const bench_job *job) { return open_family(impl, job, "cufft "); }
 

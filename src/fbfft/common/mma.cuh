@@ -34,7 +34,38 @@ CF_DEVICE void multiply_bf16(float d[4], const unsigned a[4], unsigned b0, unsig
 }
 #endif
 
-/* The same for the 16-bit type of a spectrum. */
+/* ldmatrix: reads four matrices of eight rows of 16 bytes. Lane l gives the unit of 16 bytes of row l % 8 of matrix
+ * l / 8. It receives word l % 4 of row l / 4 of each matrix. ldmatrix_trans_x4() reads their transposes: numbers
+ * 2 (l % 4) and 2 (l % 4) + 1 of column l / 4. mma_transposed() transposes a matrix whose words the lanes hold. */
+#ifdef CF_SIMT
+CF_DEVICE void ldmatrix_x4(unsigned r[4], smem<uint4> from, int unit) { simt_ldmatrix_x4(r, from, unit); }
+CF_DEVICE unsigned mma_transposed(unsigned w) { return simt_transposed(w); }
+CF_DEVICE void ldmatrix_trans_x4(unsigned r[4], smem<uint4> from, int unit) {
+    simt_ldmatrix_x4(r, from, unit);
+    for (int i = 0; i < 4; ++i)
+        r[i] = simt_transposed(r[i]);
+}
+#else
+CF_DEVICE void ldmatrix_x4(unsigned r[4], smem<uint4> from, int unit) {
+    asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0, %1, %2, %3}, [%4];"
+                 : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3])
+                 : "r"((unsigned)__cvta_generic_to_shared(from + unit))
+                 : "memory");
+}
+CF_DEVICE void ldmatrix_trans_x4(unsigned r[4], smem<uint4> from, int unit) {
+    asm volatile("ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16 {%0, %1, %2, %3}, [%4];"
+                 : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3])
+                 : "r"((unsigned)__cvta_generic_to_shared(from + unit))
+                 : "memory");
+}
+CF_DEVICE unsigned mma_transposed(unsigned w) {
+    unsigned d;
+    asm volatile("movmatrix.sync.aligned.m8n8.trans.b16 %0, %1;" : "=r"(d) : "r"(w));
+    return d;
+}
+#endif
+
+/* d += a b for the 16-bit type of a spectrum. */
 template <class Bins> CF_DEVICE void multiply_bins(float d[4], const unsigned a[4], unsigned b0, unsigned b1) {
     if constexpr (Bins::SCALED)
         mma_m16n8k16(d, a, b0, b1);

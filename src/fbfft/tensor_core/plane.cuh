@@ -143,16 +143,6 @@ template <class K> CF_DEVICE PlaneTable<K> mma_places(const PlaneTable<K> &of_bl
     return {of_block.table + plane_group * 8 * 32, of_block.live - 8 * plane_group};
 }
 
-#ifdef CF_SIMT
-CF_DEVICE unsigned mma_transposed(unsigned w) { return simt_transposed(w); }
-#else
-/* Transposes the 8 x 8 numbers (16 bits) of a warp. A lane's word has two numbers of row g. */
-CF_DEVICE unsigned mma_transposed(unsigned w) {
-    unsigned d;
-    asm volatile("movmatrix.sync.aligned.m8n8.trans.b16 %0, %1;" : "=r"(d) : "r"(w));
-    return d;
-}
-#endif
 CF_DEVICE unsigned mma_swapped(unsigned w) { return w >> 16 | w << 16; }
 
 /* --------------------------------------------------------------------------------------------------------- matrices */

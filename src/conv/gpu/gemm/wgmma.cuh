@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Tensor-core instructions beyond mma.cuh, for the GEMM kernels: ldmatrix, wgmma, and groups of asynchronous copies.
+/* Tensor-core instructions beyond mma.cuh, for the GEMM kernels: wgmma, and groups of asynchronous copies.
  * The emulator (CF_SIMT) has functions of the same names. */
 #pragma once
 
@@ -8,7 +8,6 @@
 #ifdef CF_SIMT
 CF_DEVICE void product_commit() {}
 template <int PENDING> CF_DEVICE void product_wait() {}
-CF_DEVICE void ldmatrix_x4(unsigned r[4], smem<uint4> from, int unit) { simt_ldmatrix_x4(r, from, unit); }
 template <class P> CF_DEVICE void wgmma_fence_proxy() {}
 CF_DEVICE void wgmma_fence() {}
 CF_DEVICE void wgmma_commit_group() {}
@@ -27,14 +26,6 @@ CF_DEVICE void wgmma_mma_async(float d[8][4], const unsigned a[4], smem<uint4> b
 CF_DEVICE void product_commit() { asm volatile("cp.async.commit_group;" ::: "memory"); }
 template <int PENDING> CF_DEVICE void product_wait() {
     asm volatile("cp.async.wait_group %0;" ::"n"(PENDING) : "memory");
-}
-/* ldmatrix: reads four matrices of eight rows of 16 bytes. Lane l gives the address of row l % 8 of matrix l / 8. It
- * receives word l % 4 of row l / 4 of each matrix. */
-CF_DEVICE void ldmatrix_x4(unsigned r[4], smem<uint4> from, int unit) {
-    asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0, %1, %2, %3}, [%4];"
-                 : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3])
-                 : "r"((unsigned)__cvta_generic_to_shared(from + unit))
-                 : "memory");
 }
 /* wgmma, compute capability 9.0: four warps multiply 64 rows by 64 columns. Each warp has 16 rows of A in registers,
  * as for mma_m16n8k16. B is in shared memory: groups of eight columns are 512 bytes apart, units of four words 128

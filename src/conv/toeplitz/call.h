@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The arguments of one launch of a Toeplitz kernel, for the host, the kernels and the emulator. */
+#ifndef CF_CONV_TOEPLITZ_CALL_H
+#define CF_CONV_TOEPLITZ_CALL_H
+
+enum {
+    CF_TOEPLITZ_ADDING_THREADS = 128 /* of a block of the kernel that adds slices */
+};
+
+/* A signal of single channels. Strides are in elements. A signal of one axis is one row. */
+typedef struct cf_toeplitz_side {
+    const void *memory;
+    long long sample_stride, group_stride, row_stride, column_stride;
+    int rows, columns;
+} cf_toeplitz_side;
+
+/* The taps of the weights, from the first one that counts, or their gradient. */
+typedef struct cf_toeplitz_taps {
+    const void *memory;
+    long long group_stride, row_stride, column_stride;
+} cf_toeplitz_taps;
+
+typedef struct cf_toeplitz_call {
+    cf_toeplitz_side x, y; /* x is read. y is written; for the gradient of the weights it is gy, and read */
+    cf_toeplitz_taps w;
+    const void *bias; /* one element per channel, of type Bias; may be null */
+    float *sums;      /* [slice][group][tap]: where the gradient of the weights has several slices; or null */
+    long long samples, groups, slices;
+    int row_pad, column_pad;      /* output (0, 0) of a tile begins at these distances before its input */
+    int tiles_down, tiles_across; /* of a plane */
+    int accumulate, unused;       /* accumulate: add to the old contents. unused: the struct has no padding */
+} cf_toeplitz_call;
+
+#endif

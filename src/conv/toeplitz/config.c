@@ -1,0 +1,341 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Which layers the family computes, how a pass is divided into blocks, and the text of its kernels. */
+#include "conv/toeplitz/toeplitz.h"
+
+#include "conv/toeplitz/call.h"
+#include "core/arith.h"
+#include "core/dtype.h"
+#include "core/text.h"
+#include "cuda/jit/kernel_sources.h"
+#include "fbfft/common/kernel_text.h"
+#include "fbfft/warp/config.h"
+
+#include <string.h>
+
+enum {
+    UNIT_BYTES = 16,
+    MAX_TAPS = 256, /* of a row */
+    MAX_ROWS = 31,  /* of a kernel */
+    MAX_STRIDE = 4,
+    MAX_EXTENT = 1 << 28,
+    HELD_FRAGMENTS = 32, /* of B, in the registers of a thread; more are in shared memory */
+    MAX_SUMS = 112,      /* of D, in the registers of a thread */
+    MAX_WARPS = 16       /* of a block for the gradient of the weights */
+};
+
+/* ---------------------------------------------------------------------------------------------------------- layers */
+
+static bool is_short(conv_fft_dtype dtype) { return dtype == CONV_FFT_FP16 || dtype == CONV_FFT_BF16; }
+
+static bool is_trivial(const cf_axis *a) { return a->input == 1 && a->kernel == 1 && a->output == 1; }
+
+/* Whether rows have neighbouring elements (1) or neighbouring channels (2); 0: neither. */
+static int layout_of(const cf_layer *layer, const cf_tensor *t) {
+    if (t->axis_stride[2] == 1)
+        return 1;
+    return t->group_stride == 1 && layer->groups > 1 ? 2 : 0;
+}
+
+static bool fits_int(const cf_axis *a, const cf_tensor *t) {
+    int64_t reach = 1;
+    for (int i = 1; i < 3; ++i)
+        reach += cf_max(a[i].input, a[i].output) * (t->axis_stride[i] < 0 ? -t->axis_stride[i] : t->axis_stride[i]);
+    return reach < INT32_MAX;
+}
+
+bool cf_toeplitz_serves(const cf_layer *layer, int pass, const char **why) {
+    *why = "toeplitz computes layers of single channels in FP16 and BF16";
+    if (layer->in_channels != 1 || layer->out_channels != 1 || !is_short(layer->x.dtype) ||
+        layer->compute != CONV_FFT_FP32)
+        return false;
+    *why = "toeplitz rounds FP32 weights to 16 bits, which math HALF allows";
+    if (pass != CF_PASS_WEIGHTS && layer->w.dtype == CONV_FFT_FP32 && layer->problem.math != CONV_FFT_MATH_HALF)
+        return false;
+    *why = "toeplitz computes one or two axes, padded by zeros, without dilation";
+    if (!is_trivial(&layer->axis[0]))
+        return false;
+    for (int a = 1; a < 3; ++a)
+        if (layer->axis[a].dilation != 1 && layer->axis[a].kernel > 1)
+            return false;
+    for (int a = 1; a < 3; ++a)
+        if (layer->axis[a].mode != CONV_FFT_PAD_ZEROS)
+            return false;
+    *why = "toeplitz computes gradients of x without stride";
+    if (pass == CF_PASS_DATA && (layer->axis[1].stride > 1 || layer->axis[2].stride > 1))
+        return false;
+    *why = "toeplitz computes up to 31 rows of 256 taps, strides up to 4 and extents up to 2^28";
+    for (int a = 1; a < 3; ++a)
+        if (layer->axis[a].kernel > (a == 1 ? MAX_ROWS : MAX_TAPS) || layer->axis[a].stride > MAX_STRIDE ||
+            layer->axis[a].input > MAX_EXTENT || layer->axis[a].output > MAX_EXTENT || layer->axis[a].input < 1 ||
+            layer->axis[a].output < 1)
+            return false;
+    *why = "toeplitz computes tensors whose rows or channels are contiguous";
+    const int layout = layout_of(layer, &layer->x);
+    return layout && layout == layout_of(layer, &layer->y) && fits_int(layer->axis, &layer->x) &&
+           fits_int(layer->axis, &layer->y);
+}
+
+/* ----------------------------------------------------------------------------------------------------------- tiles */
+
+/* The elements that one copy can move: all of its starts are multiples of them. */
+static int granule_of(const cf_layer *layer, const cf_tensor *t, bool last, int64_t rows, bool any_alignment) {
+    int granule = any_alignment ? 1 : last ? 2 : 8;
+    const int64_t strides[] = {layer->batch > 1 ? t->sample_stride : 0, layer->groups > 1 ? t->group_stride : 0,
+                               rows > 1 ? t->axis_stride[1] : 0, t->axis_stride[2]};
+    for (int i = 0; i < 4; ++i)
+        while (i != (last ? 1 : 3) && strides[i] % granule != 0)
+            granule /= 2;
+    return last && layer->groups % granule != 0 ? 1 : granule;
+}
+
+/* Columns before the first input, so that copies are aligned. */
+static int lead_of(int64_t pad, int granule) { return (int)cf_mod(-pad, granule); }
+
+/* Rows of 16 lanes are shared among so many warps, evenly. */
+static int warps_of(int64_t rows, int most) {
+    const int64_t sixteens = cf_ceil_div(rows, 16), tiles = cf_ceil_div(sixteens, most);
+    return (int)cf_ceil_div(sixteens, tiles);
+}
+
+/* Units of a row of outputs of a line: so many that the line has 16 rows, if it is long enough. */
+static int line_units(int64_t outputs, int most) {
+    int units = most;
+    while (units > 8 && cf_ceil_div(outputs, 8 * units) < 16)
+        units /= 2;
+    return (int)cf_min(units, cf_max(1, cf_ceil_div(outputs, 8 * 16)));
+}
+
+static int64_t tile_bytes(const cf_toeplitz_access *a) {
+    return (int64_t)cf_toeplitz_tile_of(a->rows, a->units, a->step).size * UNIT_BYTES;
+}
+
+/* The tile of what is read for outputs of `rows` rows with `width` columns. */
+static void set_input(cf_toeplitz_config *c, int units) {
+    c->x.rows = c->line ? 16 * c->warps : (16 * c->warps - 1) * c->stride[0] + c->kernel[0];
+    c->x.step = c->line ? c->width / 8 * c->stride[1] : 0;
+    c->x.units = units;
+}
+
+/* The taps of a row, and where the first one stands. Larger copies are better, unless products take more steps. */
+static void choose_steps(cf_toeplitz_config *c, int64_t pad) {
+    int best = 0;
+    for (int granule = c->x.granule; granule >= 1; granule /= 2) {
+        const int lead = c->last ? 0 : lead_of(pad, granule > 1 ? granule : 2),
+                  steps = (int)cf_ceil_div(7 * c->stride[1] + c->kernel[1] + lead, 16);
+        if (best != 0 && (steps >= c->steps || (granule == 1 && best > 1) || c->last))
+            continue;
+        best = granule;
+        c->lead = lead;
+        c->steps = steps;
+    }
+    c->x.granule = best;
+}
+
+static void set_signal_tiles(cf_toeplitz_config *c, int64_t rows, int64_t columns) {
+    if (c->line) {
+        const int units = line_units(columns, c->last ? 8 : 32);
+        c->count = (int)cf_ceil_div(units, 8);
+        c->blocks = (int)cf_ceil_div(units, c->count);
+        c->width = 8 * c->blocks * c->count;
+        rows = cf_ceil_div(columns, c->width);
+    } else {
+        const int64_t units = cf_ceil_div(columns, 8);
+        c->tiles_across = cf_ceil_div(units, 8);
+        c->blocks = (int)cf_ceil_div(units, c->tiles_across);
+        c->count = 1;
+        c->width = 8 * c->blocks;
+    }
+    c->warps = c->last ? 1 : warps_of(rows, 4);
+    c->tiles_down = c->line ? 1 : cf_ceil_div(rows, 16 * c->warps);
+    if (c->line)
+        c->tiles_across = cf_ceil_div(rows, 16 * c->warps);
+    set_input(c, (c->count - 1) * c->blocks * c->stride[1] + cf_toeplitz_window(c->blocks, c->stride[1], c->steps));
+}
+
+static int64_t signal_bytes(const cf_toeplitz_config *c) {
+    const int64_t out = (int64_t)((16 * c->warps * cf_toeplitz_out_pitch(c->blocks)) | 1) * UNIT_BYTES,
+                  fragments = c->in_shared_memory ? (int64_t)c->kernel[0] * c->steps * 256 : 0;
+    return c->planes * ((c->last ? 1 : 2) * tile_bytes(&c->x) + out) + fragments * (c->last ? c->planes : 1);
+}
+
+static void set_weight_tiles(cf_toeplitz_config *c, int64_t rows, int64_t columns) {
+    if (c->line) {
+        c->across = (int)cf_max(1, line_units(columns, c->last ? 8 : 32) / 2);
+        c->width = 16 * c->across;
+        rows = cf_ceil_div(columns, c->width);
+    } else {
+        const int64_t blocks = cf_ceil_div(columns, 16);
+        c->tiles_across = cf_ceil_div(blocks, 4);
+        c->across = (int)cf_ceil_div(blocks, c->tiles_across);
+        c->width = 16 * c->across;
+    }
+    c->reach = (int)cf_ceil_div(15 * c->stride[1] + c->kernel[1] + c->lead, 8);
+    c->shares = (int)cf_ceil_div((int64_t)c->kernel[0] * c->reach * 4, cf_max(MAX_SUMS, c->reach * 4));
+    c->of_share = (int)cf_ceil_div(c->kernel[0], c->shares);
+    c->shares = (int)cf_ceil_div(c->kernel[0], c->of_share);
+    c->warps = c->last ? 1 : warps_of(rows, c->shares > 2 ? 1 : 4);
+    c->tiles_down = c->line ? 1 : cf_ceil_div(rows, 16 * c->warps);
+    if (c->line)
+        c->tiles_across = cf_ceil_div(rows, 16 * c->warps);
+    set_input(c, 2 * c->stride[1] * (c->across - 1) + (c->reach + 1) / 2 * 2);
+    c->y.rows = 16 * c->warps;
+    c->y.units = 2 * c->across;
+    c->y.step = c->line ? 2 * c->across : 0;
+}
+
+static int64_t weight_bytes(const cf_toeplitz_config *c) {
+    const int64_t tiles = (c->last ? 1 : 2) * c->planes * (tile_bytes(&c->x) + tile_bytes(&c->y)),
+                  sums = (int64_t)c->planes * c->warps * c->shares * c->reach * 512;
+    return cf_max(tiles, sums);
+}
+
+/* Whether the tile holds a whole plane, and where its first element is. */
+static void set_whole(const cf_toeplitz_config *c, cf_toeplitz_access *a, int64_t height, int64_t breadth, int64_t top,
+                      int64_t left) {
+    a->whole = !c->last && !c->line && c->tiles_down * c->tiles_across == 1 && top >= 0 && left >= 0 && left % 2 == 0 &&
+               (a->granule == 1 || breadth % a->granule == 0) && top + height <= a->rows &&
+               left + cf_round_up(breadth, 2) <= 8 * a->units;
+    if (!a->whole)
+        return;
+    a->height = (int)height;
+    a->breadth = (int)breadth;
+    a->top = (int)top;
+    a->left = (int)left;
+}
+
+/* Blocks: so many slices of the items that the GPU is busy, with equal shares. */
+static void set_grid(cf_toeplitz_config *c, const cf_gpu_properties *p) {
+    const bool weights = c->pass == CF_PASS_WEIGHTS;
+    const int64_t items = (c->last ? c->samples : cf_ceil_div(c->samples, c->planes)) * c->tiles_down * c->tiles_across,
+                  channels = cf_ceil_div(c->groups, c->last ? c->planes : 1);
+    const int64_t resident = cf_max(1, cf_min(cf_min(p->threads_per_multiprocessor / c->threads,
+                                                     p->shared_per_multiprocessor / (c->shared + 1024)),
+                                              p->registers_per_multiprocessor / (128 * c->threads))),
+                  wanted = p->multiprocessors * resident * (weights ? 1 : 3);
+    const int64_t slices = cf_max(1, cf_min(cf_min(items, 65535), cf_ceil_div(wanted, channels)));
+    c->grid[0] = channels;
+    c->grid[1] = cf_ceil_div(items, cf_ceil_div(items, slices));
+}
+
+conv_fft_status cf_toeplitz_configure(const cf_layer *layer, int pass, const cf_gpu_properties *properties,
+                                      bool any_alignment, cf_toeplitz_config *config) {
+    const bool data = pass == CF_PASS_DATA, weights = pass == CF_PASS_WEIGHTS;
+    const cf_axis *down = &layer->axis[1], *across = &layer->axis[2];
+    const cf_tensor *read = data ? &layer->y : &layer->x, *written = data ? &layer->x : &layer->y,
+                    *w = weights ? &layer->gw : &layer->w;
+    cf_toeplitz_config c = {.pass = pass,
+                            .dtype = layer->x.dtype,
+                            .weights = w->dtype,
+                            .bias = cf_tensor_bias_dtype(&layer->y),
+                            .last = layout_of(layer, &layer->x) == 2,
+                            .line = is_trivial(down) && down->pad_before == 0,
+                            .scaled = !weights && w->dtype == CONV_FFT_FP32 && layer->x.dtype == CONV_FFT_FP16,
+                            .kernel = {(int)down->kernel, (int)across->kernel},
+                            .stride = {data ? 1 : (int)down->stride, data ? 1 : (int)across->stride},
+                            .tiles_across = 1,
+                            .samples = layer->batch,
+                            .groups = layer->groups};
+    const int64_t row_pad = data ? down->kernel - 1 - down->pad_before : down->pad_before,
+                  column_pad = data ? across->kernel - 1 - across->pad_before : across->pad_before,
+                  rows = data ? down->input : down->output, columns = data ? across->input : across->output;
+    if (c.line)
+        c.stride[0] = 1;
+    c.x.granule = granule_of(layer, read, c.last, data ? down->output : down->input, any_alignment);
+    c.y.granule = granule_of(layer, written, c.last, rows, any_alignment);
+    choose_steps(&c, column_pad);
+    c.in_shared_memory = c.kernel[0] * c.steps > HELD_FRAGMENTS;
+    if (weights)
+        set_weight_tiles(&c, rows, columns);
+    else
+        set_signal_tiles(&c, rows, columns);
+    set_whole(&c, &c.x, data ? down->output : down->input, data ? across->output : across->input, row_pad,
+              column_pad + c.lead);
+    if (weights)
+        set_whole(&c, &c.y, rows, columns, 0, 0);
+    const int least = c.last ? 8 : 1;
+    c.planes = c.last ? (c.groups > 8 && c.shares < 2 ? 16 : 8)
+                      : (int)cf_max(1, cf_min(c.samples, 4 / (c.warps * cf_max(c.shares, 1))));
+    c.row_pad = (int)row_pad;
+    c.column_pad = (int)column_pad + c.lead;
+    for (;; c.planes /= 2) {
+        c.shared = weights ? weight_bytes(&c) : signal_bytes(&c);
+        c.threads = 32 * c.planes * c.warps * (weights ? c.shares : 1);
+        if (c.shared <= properties->shared_per_block && c.threads <= 32 * MAX_WARPS)
+            break;
+        if (c.planes <= least)
+            return cf_fail(CONV_FFT_NOT_SUPPORTED, "a tile takes %lld bytes and %d threads; a block has %lld and %d",
+                           (long long)c.shared, c.threads, (long long)properties->shared_per_block, 32 * MAX_WARPS);
+    }
+    if (weights && c.reach * 4 > MAX_SUMS + 64)
+        return cf_fail(CONV_FFT_NOT_SUPPORTED, "sums of %d taps do not fit registers", c.kernel[1]);
+    set_grid(&c, properties);
+    if (c.samples > INT32_MAX || c.grid[0] > INT32_MAX)
+        return cf_fail(CONV_FFT_NOT_SUPPORTED, "%lld samples of %lld groups are too many", (long long)c.samples,
+                       (long long)c.groups);
+    *config = c;
+    return CONV_FFT_SUCCESS;
+}
+
+size_t cf_toeplitz_bytes(const cf_toeplitz_config *c) {
+    return cf_toeplitz_adds(c) ? (size_t)(c->grid[1] * c->groups * c->kernel[0] * c->kernel[1]) * 4 : 0;
+}
+
+/* --------------------------------------------------------------------------------------------------------- kernels */
+
+/* Blocks for which a multiprocessor must have registers. The compiler would use more registers, to load ahead. */
+static int resident_blocks(const cf_toeplitz_config *c) {
+    const int registers = c->pass == CF_PASS_WEIGHTS ? 160 : c->last ? 64 : 88;
+    return (int)cf_max(1, 65536 / (registers * c->threads));
+}
+
+static const char *word_of(bool value) { return value ? "true" : "false"; }
+
+static void add_access(const char *name, const cf_toeplitz_access *a, cf_text *t) {
+    cf_text_add(
+        t,
+        "struct %s {\nstatic constexpr int ROWS = %d, UNITS = %d, STEP = %d, GRANULE = %d;\nstatic constexpr bool "
+        "WHOLE = %s;\nstatic constexpr int HEIGHT = %d, BREADTH = %d, TOP = %d, LEFT = %d;\n};\n",
+        name, a->rows, a->units, a->step, a->granule, word_of(a->whole), a->height, a->breadth, a->top, a->left);
+}
+
+conv_fft_status cf_toeplitz_source(const cf_toeplitz_config *c, bool adds, cf_source *source) {
+    const bool weights = c->pass == CF_PASS_WEIGHTS;
+    char tail[4096];
+    cf_text t = {tail, sizeof tail, 0};
+    add_access("TileX", &c->x, &t);
+    if (weights)
+        add_access("TileY", &c->y, &t);
+    cf_text_add(&t, "struct Problem {\ntypedef %s Storage;\ntypedef %s Weights;\ntypedef %s Bias;\ntypedef TileX X;\n",
+                cf_storage_name(c->dtype), cf_storage_name(c->weights), cf_storage_name(c->bias));
+    if (weights)
+        cf_text_add(&t, "typedef TileY Y;\n");
+    cf_text_add(&t,
+                "static constexpr int KERNEL_Y = %d, KERNEL_X = %d, STRIDE_Y = %d, STRIDE_X = %d, LEAD = %d, WIDTH = "
+                "%d, WARPS = %d, PLANES = %d, GRANULE = %d;\n",
+                c->kernel[0], c->kernel[1], c->stride[0], c->stride[1], c->lead, c->width, c->warps, c->planes,
+                c->y.granule);
+    cf_text_add(&t, "static constexpr bool LAST = %s, LINE = %s, FLIP = %s, SHARED = %s, SCALED = %s;\n",
+                word_of(c->last), word_of(c->line), word_of(c->pass == CF_PASS_DATA), word_of(c->in_shared_memory),
+                word_of(c->scaled));
+    if (weights)
+        cf_text_add(&t, "static constexpr int ACROSS = %d, REACH = %d, SHARES = %d, ROWS = %d;\n};\n", c->across,
+                    c->reach, c->shares, c->of_share);
+    else
+        cf_text_add(&t, "static constexpr int STEPS = %d, BLOCKS = %d, COUNT = %d;\n};\n", c->steps, c->blocks,
+                    c->count);
+    cf_text_add(&t, "CF_TOEPLITZ_KERNEL(%s, %d, %d)\n",
+                adds      ? "toeplitz_add"
+                : weights ? "toeplitz_weights"
+                          : "toeplitz_signals",
+                adds ? CF_TOEPLITZ_ADDING_THREADS : c->threads, adds ? 1 : resident_blocks(c));
+    if (t.length >= t.bytes)
+        return cf_fail(CONV_FFT_INTERNAL_ERROR, "the text of a kernel has %zu bytes; its buffer has %zu", t.length,
+                       t.bytes - 1);
+    *source = (cf_source){.name = "cf_toeplitz",
+                          .headers = {cf_toeplitz_kernel_text, NULL},
+                          .text = strdup(tail),
+                          .options = {CF_FFT_OPTION, NULL},
+                          .dynamic_shared = adds ? 0 : (size_t)c->shared,
+                          .pdl_wait = true};
+    return source->text ? CONV_FFT_SUCCESS : cf_fail_memory(t.length + 1, "the text of a kernel");
+}

@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Calls of Toeplitz passes: one launch, and one more where the gradient of the weights has several slices. */
+#include "conv/toeplitz/toeplitz.h"
+
+#include "conv/plan/spectra.h"
+#include "conv/toeplitz/call.h"
+#include "core/arith.h"
+#include "core/dtype.h"
+#include "cuda/jit/launch.h"
+
+static const cf_parameter parameters_of_call[] = {
+    {sizeof(cf_toeplitz_call), CF_ADDRESS(cf_toeplitz_call, x.memory) | CF_ADDRESS(cf_toeplitz_call, y.memory) |
+                                   CF_ADDRESS(cf_toeplitz_call, w.memory) | CF_ADDRESS(cf_toeplitz_call, bias) |
+                                   CF_ADDRESS(cf_toeplitz_call, sums)},
+    {0, 0}};
+
+static cf_toeplitz_side side_of(const cf_tensor *t, const void *memory, int64_t rows, int64_t columns) {
+    return (cf_toeplitz_side){memory,    t->sample_stride, t->group_stride, t->axis_stride[1], t->axis_stride[2],
+                              (int)rows, (int)columns};
+}
+
+/* The taps from the first one that meets the signal. */
+static cf_toeplitz_taps taps_of(const cf_layer *layer, const cf_tensor *t, const void *memory) {
+    int64_t first = 0;
+    for (int a = 0; a < 3; ++a)
+        first += layer->axis[a].first_tap * t->axis_stride[a];
+    return (cf_toeplitz_taps){(const char *)memory + first * (int64_t)cf_dtype_bytes(t->dtype), t->group_stride,
+                              t->axis_stride[1], t->axis_stride[2]};
+}
+
+static conv_fft_status add_slices(const cf_toeplitz_state *state, cf_toeplitz_call *call, struct CUstream_st *stream) {
+    const int64_t count = call->groups * state->config.kernel[0] * state->config.kernel[1];
+    const cf_launch shape = {{(unsigned)cf_ceil_div(count, CF_TOEPLITZ_ADDING_THREADS), 1, 1},
+                             {CF_TOEPLITZ_ADDING_THREADS, 1, 1},
+                             0,
+                             parameters_of_call};
+    void *parameters[] = {call};
+    return cf_kernel_launch(state->add, &shape, parameters, stream);
+}
+
+conv_fft_status cf_toeplitz_run(const conv_fft_plan *plan, int set, const cf_call *c) {
+    const int pass = set == CONV_FFT_FORWARD         ? CF_PASS_FORWARD
+                     : set == CONV_FFT_BACKWARD_DATA ? CF_PASS_DATA
+                                                     : CF_PASS_WEIGHTS;
+    const cf_toeplitz_state *state = plan->pass[pass].state;
+    const cf_layer *layer = &plan->layer;
+    const cf_toeplitz_config *config = &state->config;
+    const bool data = pass == CF_PASS_DATA, weights = pass == CF_PASS_WEIGHTS;
+    if (weights)
+        CF_FORWARD(cf_zero_weights(plan, c));
+    if (layer->batch == 0)
+        return CONV_FFT_SUCCESS;
+    const cf_axis *a = &layer->axis[1];
+    const cf_toeplitz_side x = side_of(&layer->x, data ? c->gx : c->x, a[0].input, a[1].input),
+                           y = side_of(&layer->y, pass == CF_PASS_FORWARD ? c->y : c->gy, a[0].output, a[1].output);
+    cf_toeplitz_call call = {.x = data ? y : x,
+                             .y = data ? x : y,
+                             .w = weights ? taps_of(layer, &layer->gw, c->gw) : taps_of(layer, &layer->w, c->w),
+                             .bias = pass == CF_PASS_FORWARD ? c->bias : NULL,
+                             .sums = cf_toeplitz_adds(config) ? (float *)cf_align((size_t)c->workspace) : NULL,
+                             .samples = config->samples,
+                             .groups = config->groups,
+                             .slices = weights ? config->grid[1] : 1,
+                             .row_pad = config->row_pad,
+                             .column_pad = config->column_pad,
+                             .tiles_down = (int)config->tiles_down,
+                             .tiles_across = (int)config->tiles_across};
+    call.accumulate =
+        data ? (c->flags & CONV_FFT_ACCUMULATE_GX) != 0 : weights && (c->flags & CONV_FFT_ACCUMULATE_GW) != 0;
+    const cf_launch shape = {{(unsigned)config->grid[0], (unsigned)config->grid[1], 1},
+                             {(unsigned)config->threads, 1, 1},
+                             (size_t)config->shared,
+                             parameters_of_call};
+    void *parameters[] = {&call};
+    CF_FORWARD(cf_kernel_launch(state->kernel, &shape, parameters, c->stream));
+    if (cf_toeplitz_adds(config))
+        CF_FORWARD(add_slices(state, &call, c->stream));
+    cf_stage_done(plan, c, weights ? CF_STAGE_CONVOLVE_GW : data ? CF_STAGE_CONVOLVE_GX : CF_STAGE_CONVOLVE_Y);
+    return CONV_FFT_SUCCESS;
+}

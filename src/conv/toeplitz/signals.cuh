@@ -1,0 +1,331 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Depthwise convolution of short kernels without a transform, on tensor cores: y from x, or gx from gy. A reader begins
+ * here.
+ *
+ *     y[i][j] = sum over r, s of w[r][s] x[STRIDE_Y i + r - pad][STRIDE_X j + s - pad]
+ *
+ * For one kernel row r, eight outputs of a row are the product of the 16 STEPS inputs that they read and a Toeplitz
+ * matrix B[k][n] = w[r][k - LEAD - STRIDE_X n]. A product has 16 rows (m16n8k16), so a warp computes 16 rows of outputs.
+ * The rows of A are the same tile for all kernel rows, one row further down. B depends on the weights only: its
+ * fragments stay in registers or in shared memory, and the kernel walks over samples and tiles.
+ *
+ *     planes    the rows are those of an image
+ *     a line    a signal of one axis is cut into rows of WIDTH outputs, which follow one another
+ *
+ * LEAD columns before the first input make copies aligned. Sums are in FP32. The order of additions does not depend on
+ * the batch or the launch.
+ *
+ * The host prints F (config.c) with: Storage, Weights, Bias (types of elements), X (the tile of what is read, tile.cuh),
+ * KERNEL_Y, KERNEL_X, STRIDE_Y, STRIDE_X, LEAD, STEPS, BLOCKS (groups of eight outputs that a warp computes together),
+ * COUNT (how many such groups a row has), WIDTH = 8 BLOCKS COUNT, WARPS (of a plane), PLANES (of a block), GRANULE
+ * (elements that one store writes), LAST (channels last), LINE, FLIP (the taps in reverse order: gx from gy), SHARED (B
+ * is in shared memory), SCALED (FP32 weights beside FP16 signals).
+ */
+#pragma once
+
+#include "conv/toeplitz/tile.cuh"
+
+template <class F> CF_DEVICE float tap_at(const cf_toeplitz_taps &w, long long group, int r, int s) {
+    if (s < 0 || s >= F::KERNEL_X)
+        return 0;
+    const int row = F::FLIP ? F::KERNEL_Y - 1 - r : r, column = F::FLIP ? F::KERNEL_X - 1 - s : s;
+    return F::Weights::load(static_cast<const typename F::Weights::bits *>(w.memory) + group * w.group_stride +
+                            row * w.row_stride + column * w.column_stride);
+}
+
+/* SCALED: FP32 weights beside FP16 signals are multiplied by a power of two, so that the largest one is between 2^14 and 2^15.
+ * Otherwise small weights would lose bits. */
+template <class F> struct WeightScale {
+    float up = 1, down = 1;
+    CF_DEVICE WeightScale(const cf_toeplitz_taps &w, long long group) {
+        if constexpr (F::SCALED) {
+            float largest = 0;
+            for (int i = int(threadIdx.x) % 32; i < F::KERNEL_Y * F::KERNEL_X; i += 32)
+                largest = fmaxf(largest, fabsf(tap_at<F>(w, group, i / F::KERNEL_X, i % F::KERNEL_X)));
+            for (int lanes = 16; lanes > 0; lanes /= 2)
+                largest = fmaxf(largest, __shfl_xor_sync(~0u, largest, lanes));
+            const unsigned exponent = __float_as_uint(largest) >> 23,
+                           field = exponent < 15 ? 253 : cf_max_of(int(268 - exponent), 1);
+            up = __uint_as_float(field << 23);
+            down = __uint_as_float((254 - field) << 23);
+        }
+    }
+};
+
+/* Words 0 and 1 of this lane in B of kernel row r and step k. */
+template <class F>
+CF_DEVICE void toeplitz_fragment(unsigned b[2], const cf_toeplitz_taps &w, long long group, int r, int step,
+                                 float scale) {
+    const int lane = int(threadIdx.x) % 32;
+#pragma unroll
+    for (int word = 0; word < 2; ++word) {
+        const int s = 16 * step + 2 * (lane % 4) + 8 * word - F::LEAD - lane / 4 * F::STRIDE_X;
+        b[word] = F::Storage::word({tap_at<F>(w, group, r, s) * scale, tap_at<F>(w, group, r, s + 1) * scale});
+    }
+}
+
+template <class F> struct Toeplitz {
+    typedef Tile<typename F::X> Input;
+    static constexpr int WINDOW = cf_toeplitz_window(F::BLOCKS, F::STRIDE_X, F::STEPS),
+                         OUT_PITCH = cf_toeplitz_out_pitch(F::BLOCKS), OUT_PLANE = (16 * F::WARPS * OUT_PITCH) | 1,
+                         TILES = F::PLANES * Input::SIZE, BUFFERS = F::LAST ? 1 : 2, FRAGMENTS = F::KERNEL_Y * F::STEPS,
+                         CHANNELS = F::LAST ? F::PLANES : 1;
+};
+
+/* sum += the inputs of one kernel row times B. from: the place of this lane's row. unit: the first of the group. Lanes 16
+ * to 31 name the unit behind that of lanes 0 to 15. In a line, units may be in the next row. */
+template <class F>
+CF_DEVICE void multiply_row(float (&sum)[F::BLOCKS][4], smem<uint4> plane, int from, int unit,
+                            const unsigned (&b)[F::STEPS][2]) {
+    typedef Toeplitz<F> G;
+    unsigned a[G::WINDOW][2];
+    unroll<0, G::WINDOW / 2>([&](auto i) {
+        unsigned read[4];
+        ldmatrix_x4(read, plane, from + G::Input::along(unit + 2 * i + int(threadIdx.x) % 32 / 16));
+        a[2 * i][0] = read[0];
+        a[2 * i][1] = read[1];
+        a[2 * i + 1][0] = read[2];
+        a[2 * i + 1][1] = read[3];
+    });
+    unroll<0, F::STEPS>([&](auto k) {
+        unroll<0, F::BLOCKS>([&](auto n) {
+            constexpr int UNIT = decltype(n)::value * F::STRIDE_X + 2 * decltype(k)::value;
+            const unsigned operand[4] = {a[UNIT][0], a[UNIT][1], a[UNIT + 1][0], a[UNIT + 1][1]};
+            multiply_tile<typename F::Storage>(sum[n], operand, b[k][0], b[k][1]);
+        });
+    });
+}
+
+/* The output of this lane: of sum[n][2 half] and the one after it. */
+template <class F> CF_DEVICE Corner output_of(Corner tile, int part, int group, int n, int half) {
+    const int lane = int(threadIdx.x) % 32, row = 16 * part + lane / 4 + 8 * half,
+              column = (group * F::BLOCKS + n) * 8 + lane % 4 * 2;
+    if (F::LINE)
+        return {0, tile.column + row * F::WIDTH + column};
+    return {tile.row + row, tile.column + column};
+}
+
+template <class F>
+CF_DEVICE typename F::Storage::bits *element_of(const cf_toeplitz_side &y, long long sample, long long group,
+                                                Corner at) {
+    return static_cast<typename F::Storage::bits *>(const_cast<void *>(y.memory)) + sample * y.sample_stride +
+           group * y.group_stride + at.row * y.row_stride + at.column * y.column_stride;
+}
+
+/* Adds to y, element by element. */
+template <class F>
+CF_DEVICE void add_outputs(const cf_toeplitz_call &call, const float (&sum)[F::BLOCKS][4], Corner tile, int part,
+                           int group, long long sample, long long channel) {
+    if (sample >= call.samples || channel >= call.groups)
+        return;
+    unroll<0, F::BLOCKS>([&](auto n) {
+#pragma unroll
+        for (int i = 0; i < 4; ++i) {
+            Corner at = output_of<F>(tile, part, group, n, i / 2);
+            at.column += i % 2;
+            if (!is_inside(call.y, at.row, at.column))
+                continue;
+            auto *const p = element_of<F>(call.y, sample, channel, at);
+            F::Storage::store(p, sum[n][i] + F::Storage::number(*p));
+        }
+    });
+}
+
+/* Outputs of a warp as 16-bit numbers to shared memory: 16 rows, OUT_PITCH units apart. */
+template <class F> CF_DEVICE void stage_outputs(smem<uint4> out, const float (&sum)[F::BLOCKS][4]) {
+    const int lane = int(threadIdx.x) % 32;
+    unroll<0, F::BLOCKS>([&](auto n) {
+#pragma unroll
+        for (int half = 0; half < 2; ++half)
+            smem_cast<unsigned>(out + ((lane / 4 + 8 * half) * Toeplitz<F>::OUT_PITCH + n))[lane % 4] =
+                F::Storage::word({sum[n][2 * half], sum[n][2 * half + 1]});
+    });
+}
+
+/* Channels first: 16 rows of outputs from shared memory to y, by one warp. */
+template <class F>
+CF_DEVICE void store_rows(const cf_toeplitz_call &call, smem<uint4> out, Corner tile, int part, int group,
+                          long long sample, long long channel) {
+    constexpr int EACH = F::GRANULE > 1 ? F::GRANULE : 2, OF_ROW = 8 * F::BLOCKS / EACH;
+    typedef typename VectorOf<EACH / 2>::type vector;
+    if (sample >= call.samples)
+        return;
+    for (int i = int(threadIdx.x) % 32; i < 16 * OF_ROW; i += 32) {
+        const int row = i / OF_ROW, place = i % OF_ROW * EACH, line = 16 * part + row,
+                  column = group * F::BLOCKS * 8 + place;
+        const Corner at =
+            F::LINE ? Corner{0, tile.column + line * F::WIDTH + column} : Corner{tile.row + line, tile.column + column};
+        if (!is_inside(call.y, at.row, at.column))
+            continue;
+        smem<unsigned> from = smem_cast<unsigned>(out + row * Toeplitz<F>::OUT_PITCH) + place / 2;
+        auto *const to = element_of<F>(call.y, sample, channel, at);
+        if (F::GRANULE > 1 && at.column + EACH <= call.y.columns) {
+            *reinterpret_cast<vector *>(to) = smem_cast<vector>(from)[0];
+            continue;
+        }
+#pragma unroll
+        for (int word = 0; word < EACH / 2; ++word) {
+            const unsigned value = from[word];
+            for (int half = 0; half < 2; ++half)
+                if (at.column + 2 * word + half < call.y.columns)
+                    to[2 * word + half] = (unsigned short)(value >> 16 * half);
+        }
+    }
+}
+
+/* Channels last: the outputs of all planes of the block, transposed back, by all warps. */
+template <class F>
+CF_DEVICE void store_channels(const cf_toeplitz_call &call, smem<uint4> out, Corner tile, int group, long long sample,
+                              long long channel) {
+    typedef Toeplitz<F> G;
+    const int lane = int(threadIdx.x) % 32, warps = int(blockDim.x) / 32;
+    for (int i = int(threadIdx.x) / 32; i < 16 * F::WARPS * F::BLOCKS; i += warps) {
+        const int row = i / F::BLOCKS, unit = i % F::BLOCKS;
+        const int column = (group * F::BLOCKS + unit) * 8 + lane / 4;
+        const Corner at =
+            F::LINE ? Corner{0, tile.column + row * F::WIDTH + column} : Corner{tile.row + row, tile.column + column};
+        const bool inside = is_inside(call.y, at.row, at.column);
+#pragma unroll
+        for (int e = 0; e < F::PLANES / 8; ++e) {
+            const unsigned word = mma_transposed(
+                smem_cast<unsigned>(out + ((8 * e + lane / 4) * G::OUT_PLANE + row * G::OUT_PITCH + unit))[lane % 4]);
+            const long long c = channel + 8 * e + lane % 4 * 2;
+            if (!inside || c >= call.groups)
+                continue;
+            auto *const to = element_of<F>(call.y, sample, c, at);
+            if (F::GRANULE > 1) {
+                *reinterpret_cast<unsigned *>(to) = word;
+                continue;
+            }
+            to[0] = (unsigned short)word;
+            if (c + 1 < call.groups)
+                to[1] = (unsigned short)(word >> 16);
+        }
+    }
+}
+
+/* The fragments of B of this lane: in registers, or in shared memory at `memory`. */
+template <class F, bool SHARED = F::SHARED> struct Fragments {
+    unsigned held[F::KERNEL_Y][F::STEPS][2];
+    CF_DEVICE Fragments(smem<uint4>, const cf_toeplitz_taps &w, long long group, float scale, bool live) {
+        unroll<0, F::KERNEL_Y>([&](auto r) {
+            unroll<0, F::STEPS>([&](auto k) {
+                held[r][k][0] = held[r][k][1] = 0;
+                if (live)
+                    toeplitz_fragment<F>(held[r][k], w, group, r, k, scale);
+            });
+        });
+    }
+    CF_DEVICE void multiply(float (&sum)[F::BLOCKS][4], smem<uint4> plane, int from, int unit) const {
+        unroll<0, F::KERNEL_Y>(
+            [&](auto r) { multiply_row<F>(sum, plane, from + r * Tile<typename F::X>::PITCH, unit, held[r]); });
+    }
+};
+template <class F> struct Fragments<F, true> {
+    smem<unsigned> at;
+    CF_DEVICE Fragments(smem<uint4> memory, const cf_toeplitz_taps &w, long long group, float scale, bool live) {
+        constexpr int WARPS = F::LAST ? F::WARPS : F::WARPS * F::PLANES; /* that have this channel */
+        at = smem_cast<unsigned>(memory) + int(threadIdx.x) % 32 * 2;
+        for (int i = int(threadIdx.x) / 32 % WARPS; i < F::KERNEL_Y * F::STEPS; i += WARPS) {
+            unsigned b[2] = {0, 0};
+            if (live)
+                toeplitz_fragment<F>(b, w, group, i / F::STEPS, i % F::STEPS, scale);
+            at[64 * i] = b[0];
+            at[64 * i + 1] = b[1];
+        }
+    }
+    CF_DEVICE void multiply(float (&sum)[F::BLOCKS][4], smem<uint4> plane, int from, int unit) const {
+#pragma unroll 1
+        for (int r = 0; r < F::KERNEL_Y; ++r) {
+            unsigned b[F::STEPS][2];
+            unroll<0, F::STEPS>([&](auto k) {
+                b[k][0] = at[64 * (r * F::STEPS + k)];
+                b[k][1] = at[64 * (r * F::STEPS + k) + 1];
+            });
+            multiply_row<F>(sum, plane, from + r * Tile<typename F::X>::PITCH, unit, b);
+        }
+    }
+};
+
+/* The outputs of one tile, by a warp with part `part` of plane `plane`. */
+template <class F>
+CF_DEVICE void convolve_tile(const cf_toeplitz_call &call, const Fragments<F> &b, smem<uint4> tiles, smem<uint4> out,
+                             int plane, int part, long long sample, long long group, Corner output, float bias,
+                             float down) {
+    typedef Toeplitz<F> G;
+    const int lane = int(threadIdx.x) % 32;
+    const int from = (16 * part + lane % 16) * F::STRIDE_Y * G::Input::PITCH;
+    const long long own = sample + (F::LAST ? 0 : plane);
+#pragma unroll 1
+    for (int g = 0; g < F::COUNT; ++g) {
+        float sum[F::BLOCKS][4];
+        unroll<0, F::BLOCKS>([&](auto n) { sum[n][0] = sum[n][1] = sum[n][2] = sum[n][3] = 0; });
+        b.multiply(sum, tiles + plane * G::Input::SIZE, from, g * F::BLOCKS * F::STRIDE_X);
+        unroll<0, F::BLOCKS>([&](auto n) {
+            unroll<0, 4>([&](auto i) { sum[n][i] = F::SCALED ? sum[n][i] * down + bias : sum[n][i] + bias; });
+        });
+        if (call.accumulate) {
+            add_outputs<F>(call, sum, output, part, g, own, group);
+            continue;
+        }
+        smem<uint4> mine = out + (plane * G::OUT_PLANE + 16 * part * G::OUT_PITCH);
+        __syncwarp();
+        stage_outputs<F>(mine, sum);
+        if (F::LAST) {
+            __syncthreads();
+            store_channels<F>(call, out, output, g, sample, group - plane);
+            if (F::COUNT > 1)
+                __syncthreads();
+        } else {
+            __syncwarp();
+            store_rows<F>(call, mine, output, part, g, own, group);
+        }
+    }
+}
+
+template <class F> CF_DEVICE void toeplitz_signals(const cf_toeplitz_call &call) {
+    typedef Toeplitz<F> G;
+    typedef typename F::X X;
+    const int warp = int(threadIdx.x) / 32, plane = warp / F::WARPS, part = warp % F::WARPS;
+    const long long first = (long long)blockIdx.x * G::CHANNELS, group = first + (F::LAST ? plane : 0);
+    const bool live = group < call.groups;
+    smem<uint4> memory = cf_dynamic_shared<uint4>(), out = memory + G::BUFFERS * G::TILES;
+    const WeightScale<F> scale(call.w, live ? group : 0);
+    smem<uint4> fragments = out + F::PLANES * G::OUT_PLANE;
+    const Fragments<F> b(fragments + (F::LAST ? plane : 0) * (G::FRAGMENTS * 16), call.w, group, scale.up, live);
+    const float bias = live && call.bias ? float(bias_at<F>(call.bias, group)) : 0.0f;
+    const Items<F> items(call);
+    int buffer = 0;
+    if constexpr (F::LAST) {
+        for (long long item = items.begin; item < items.count; item += items.step) {
+            const Corner output = items.output(call, item);
+            const long long sample = items.sample(item);
+            load_channels<X, F::PLANES>(memory, call.x, call.groups, sample, first, items.input(call, output));
+            __syncthreads();
+            convolve_tile<F>(call, b, memory, out, plane, part, sample, group, output, bias, scale.down);
+            __syncthreads();
+        }
+        return;
+    }
+    if (X::WHOLE) {
+        clear_tiles(memory, 2 * G::TILES);
+        __syncthreads();
+    }
+    if (items.begin < items.count)
+        load_planes<X, F::PLANES>(memory, call.x, call.samples, items.sample(items.begin), group,
+                                  items.input(call, items.output(call, items.begin)));
+    tiles_commit();
+    for (long long item = items.begin; item < items.count; item += items.step, buffer ^= 1) {
+        const long long next = item + items.step;
+        if (next < items.count)
+            load_planes<X, F::PLANES>(memory + (buffer ^ 1) * G::TILES, call.x, call.samples, items.sample(next), group,
+                                      items.input(call, items.output(call, next)));
+        tiles_commit();
+        tiles_wait<1>();
+        __syncthreads();
+        convolve_tile<F>(call, b, memory + buffer * G::TILES, out, plane, part, items.sample(item), group,
+                         items.output(call, item), bias, scale.down);
+        __syncthreads();
+    }
+}

@@ -1,0 +1,198 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Tiles of signals in shared memory (geometry.h): loads of both layouts, and operands of tensor-core products. */
+#pragma once
+
+#include "conv/toeplitz/call.h"
+#include "conv/toeplitz/geometry.h"
+#include "fbfft/common/mma.cuh"
+
+/* The tile of one side. The host prints S with ROWS, UNITS, STEP, GRANULE (the elements that one copy moves) and WHOLE:
+ * a tile holds a whole plane of HEIGHT x BREADTH elements, the first one in row TOP and column LEFT. */
+template <class S> struct Tile {
+    static constexpr cf_toeplitz_tile T = cf_toeplitz_tile_of(S::ROWS, S::UNITS, S::STEP);
+    static constexpr int PITCH = T.pitch, SIZE = T.size, LOADED = T.loaded;
+    /* The place of unit `unit` of those that are loaded. */
+    static CF_DEVICE int place(int unit) {
+        return S::STEP ? unit + unit / cf_max_of(S::STEP, 1) * (PITCH - S::STEP)
+                       : unit / S::UNITS * PITCH + unit % S::UNITS;
+    }
+    /* The place of unit `unit` of a row, from the beginning of the row on. */
+    static constexpr CF_DEVICE int along(int unit) {
+        return S::STEP ? unit + unit / cf_max_of(S::STEP, 1) * (PITCH - S::STEP) : unit;
+    }
+};
+
+/* The element of the signal at which the first unit of a tile stands. Elements outside of the signal are zero. */
+struct Corner {
+    int row, column;
+};
+
+/* Row and first column of a loaded unit. */
+template <class S> CF_DEVICE Corner unit_corner(Corner tile, int unit) {
+    if (S::STEP)
+        return {0, tile.column + 8 * unit};
+    return {tile.row + unit / S::UNITS, tile.column + unit % S::UNITS * 8};
+}
+
+CF_DEVICE bool is_inside(const cf_toeplitz_side &s, int row, int column) {
+    return unsigned(row) < unsigned(s.rows) && unsigned(column) < unsigned(s.columns);
+}
+
+/* Fills tiles with zeros. WHOLE: what surrounds a plane stays zero, and is not loaded again. */
+CF_DEVICE void clear_tiles(smem<uint4> tiles, int units) {
+    for (int i = int(threadIdx.x); i < units; i += int(blockDim.x))
+        tiles[i] = make_uint4(0, 0, 0, 0);
+}
+
+/* Channels first: one granule of a row, or zeros where a column is outside. */
+template <int GRANULE>
+CF_DEVICE void load_granule(smem<unsigned> to, const unsigned short *from, const void *any, bool there, int column,
+                            int columns) {
+    constexpr int EACH = GRANULE > 1 ? GRANULE : 2;
+    if (GRANULE > 1 && (!there || column < 0 || column + EACH <= columns || column >= columns)) {
+        const bool inside = there && unsigned(column) < unsigned(columns);
+        copy_async<EACH / 2>(smem_cast<float>(to), static_cast<const float *>(inside ? from : any), inside);
+        return;
+    }
+#pragma unroll
+    for (int word = 0; word < EACH / 2; ++word) {
+        unsigned value = 0;
+        for (int half = 0; half < 2; ++half)
+            if (there && unsigned(column + 2 * word + half) < unsigned(columns))
+                value |= unsigned(__ldg(from + (2 * word + half))) << 16 * half;
+        to[word] = value;
+    }
+}
+
+/* Channels first, WHOLE: the elements of PLANES planes, as load_planes(). */
+template <class S, int PLANES>
+CF_DEVICE void load_whole(smem<uint4> tile, const cf_toeplitz_side &s, long long samples, long long sample,
+                          long long group) {
+    constexpr int EACH = S::GRANULE > 1 ? S::GRANULE : 2, OF_ROW = (S::BREADTH + EACH - 1) / EACH,
+                  COUNT = S::HEIGHT * OF_ROW;
+    const unsigned short *const first =
+        static_cast<const unsigned short *>(s.memory) + sample * s.sample_stride + group * s.group_stride;
+    for (int i = int(threadIdx.x); i < PLANES * COUNT; i += int(blockDim.x)) {
+        const int plane = PLANES > 1 ? i / COUNT : 0, rest = i - plane * COUNT, row = rest / OF_ROW,
+                  column = rest % OF_ROW * EACH;
+        const int at = ((plane * Tile<S>::SIZE + (row + S::TOP) * Tile<S>::PITCH) * 8 + column + S::LEFT) / 2;
+        load_granule<S::GRANULE>(smem_cast<unsigned>(tile) + at,
+                                 first + (plane * s.sample_stride + row * s.row_stride + column), s.memory,
+                                 sample + plane < samples, column, S::BREADTH);
+    }
+}
+
+/*
+ * Channels first: copies PLANES planes, samples `sample`, sample + 1, ... of one channel. The copies are asynchronous
+ * unless the signal has rows that begin at any address (GRANULE 1). They are there after tiles_wait() and a barrier.
+ */
+template <class S, int PLANES>
+CF_DEVICE void load_planes(smem<uint4> tile, const cf_toeplitz_side &s, long long samples, long long sample,
+                           long long group, Corner corner) {
+    typedef unsigned short bits;
+    if constexpr (S::WHOLE) {
+        load_whole<S, PLANES>(tile, s, samples, sample, group);
+        return;
+    }
+    constexpr int EACH = S::GRANULE > 1 ? S::GRANULE : 2, OF_UNIT = 8 / EACH, COUNT = Tile<S>::LOADED * OF_UNIT;
+    for (int i = int(threadIdx.x); i < PLANES * COUNT; i += int(blockDim.x)) {
+        const int plane = PLANES > 1 ? i / COUNT : 0, rest = i - plane * COUNT, unit = rest / OF_UNIT,
+                  part = rest % OF_UNIT;
+        const Corner at = unit_corner<S>(corner, unit);
+        const int column = at.column + part * EACH;
+        smem<unsigned> to =
+            smem_cast<unsigned>(tile + (plane * Tile<S>::SIZE + Tile<S>::place(unit))) + part * (EACH / 2);
+        const bool there = sample + plane < samples && unsigned(at.row) < unsigned(s.rows);
+        const bits *from = static_cast<const bits *>(s.memory) + (sample + plane) * s.sample_stride +
+                           group * s.group_stride + at.row * s.row_stride + column;
+        load_granule<S::GRANULE>(to, from, s.memory, there, column, s.columns);
+    }
+}
+
+/* Two neighbouring channels of one element, or zeros. */
+template <class S> CF_DEVICE unsigned channel_pair(const unsigned short *p, bool first, bool second) {
+    if (S::GRANULE > 1)
+        return first ? __ldg(reinterpret_cast<const unsigned *>(p)) : 0;
+    return (first ? unsigned(__ldg(p)) : 0) | (second ? unsigned(__ldg(p + 1)) : 0) << 16;
+}
+
+/* Channels last: loads planes of CHANNELS channels of one sample from `group` on. A warp transposes units of eight
+ * channels. With GRANULE 2, pairs of channels stand at multiples of four bytes. */
+template <class S, int CHANNELS>
+CF_DEVICE void load_channels(smem<uint4> tile, const cf_toeplitz_side &s, long long groups, long long sample,
+                             long long group, Corner corner) {
+    constexpr int AHEAD = 4, EIGHTS = CHANNELS / 8;
+    const int lane = int(threadIdx.x) % 32, warps = int(blockDim.x) / 32;
+    const unsigned short *const from = static_cast<const unsigned short *>(s.memory) + sample * s.sample_stride +
+                                       group * s.group_stride + lane % 4 * 2;
+    for (int begin = int(threadIdx.x) / 32; begin < Tile<S>::LOADED; begin += AHEAD * warps) {
+        unsigned word[AHEAD][EIGHTS];
+#pragma unroll
+        for (int i = 0; i < AHEAD; ++i) {
+            const int unit = begin + i * warps;
+            const Corner at = unit_corner<S>(corner, unit);
+            const int column = at.column + lane / 4;
+            const bool inside = unit < Tile<S>::LOADED && is_inside(s, at.row, column);
+            const unsigned short *p = from + (at.row * s.row_stride + column * s.column_stride);
+#pragma unroll
+            for (int e = 0; e < EIGHTS; ++e) {
+                const long long channel = group + 8 * e + lane % 4 * 2;
+                word[i][e] = channel_pair<S>(p + 8 * e, inside && channel < groups, inside && channel + 1 < groups);
+            }
+        }
+#pragma unroll
+        for (int i = 0; i < AHEAD; ++i) {
+            const int unit = begin + i * warps;
+#pragma unroll
+            for (int e = 0; e < EIGHTS; ++e) {
+                const unsigned transposed = mma_transposed(word[i][e]);
+                if (unit < Tile<S>::LOADED)
+                    smem_cast<unsigned>(tile + ((8 * e + lane / 4) * Tile<S>::SIZE + Tile<S>::place(unit)))[lane % 4] =
+                        transposed;
+            }
+        }
+    }
+}
+
+/* Waits until at most PENDING groups of copies are on their way. */
+#ifdef CF_SIMT
+CF_DEVICE void tiles_commit() {}
+template <int PENDING> CF_DEVICE void tiles_wait() {}
+#else
+CF_DEVICE void tiles_commit() { asm volatile("cp.async.commit_group;" ::: "memory"); }
+template <int PENDING> CF_DEVICE void tiles_wait() {
+    asm volatile("cp.async.wait_group %0;" ::"n"(PENDING) : "memory");
+}
+#endif
+
+/* d += a b for 16-bit numbers of type Storage. */
+template <class Storage> CF_DEVICE void multiply_tile(float d[4], const unsigned a[4], unsigned b0, unsigned b1);
+template <> CF_DEVICE void multiply_tile<fp16>(float d[4], const unsigned a[4], unsigned b0, unsigned b1) {
+    mma_m16n8k16(d, a, b0, b1);
+}
+template <> CF_DEVICE void multiply_tile<bf16>(float d[4], const unsigned a[4], unsigned b0, unsigned b1) {
+    multiply_bf16(d, a, b0, b1);
+}
+
+/* The items of a block: a number of samples (channels first), or one sample, each with every tile of a plane. */
+template <class F> struct Items {
+    long long begin, step, count;
+    int tiles;
+    CF_DEVICE Items(const cf_toeplitz_call &call) {
+        tiles = call.tiles_down * call.tiles_across;
+        begin = blockIdx.y;
+        step = gridDim.y;
+        count = (F::LAST ? call.samples : (call.samples + F::PLANES - 1) / F::PLANES) * tiles;
+    }
+    CF_DEVICE long long sample(long long item) const { return item / tiles * (F::LAST ? 1 : F::PLANES); }
+    /* The first output of a tile. */
+    CF_DEVICE Corner output(const cf_toeplitz_call &call, long long item) const {
+        const int tile = int(item % tiles);
+        if (F::LINE)
+            return {0, tile * (16 * F::WARPS * F::WIDTH)};
+        return {tile / call.tiles_across * (16 * F::WARPS), tile % call.tiles_across * F::WIDTH};
+    }
+    CF_DEVICE Corner input(const cf_toeplitz_call &call, Corner output) const {
+        return {F::LINE ? 0 : output.row * F::STRIDE_Y - call.row_pad, output.column * F::STRIDE_X - call.column_pad};
+    }
+};

@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Family `toeplitz`: depthwise layers with short kernels, without transforms, on tensor cores. */
+#ifndef CF_CONV_TOEPLITZ_TOEPLITZ_H
+#define CF_CONV_TOEPLITZ_TOEPLITZ_H
+
+#include "conv/plan/family.h"
+#include "conv/toeplitz/geometry.h"
+#include "cuda/driver/properties.h"
+#include "cuda/jit/nvrtc.h"
+
+extern const cf_family cf_toeplitz_family;
+
+/* How a tensor is read or written: the tile, and the elements that one copy moves. */
+typedef struct cf_toeplitz_access {
+    int rows, units, step; /* of cf_toeplitz_tile_of() */
+    int granule;
+    bool whole; /* the tile holds a plane of height x breadth elements, the first one in row top, column left */
+    int height, breadth, top, left;
+} cf_toeplitz_access;
+
+/* How a pass is divided into blocks. signals.cuh and weights.cuh explain the constants. */
+typedef struct cf_toeplitz_config {
+    int pass;
+    conv_fft_dtype dtype, weights, bias; /* weights: the type of w, or of gw */
+    bool last, line, in_shared_memory, scaled;
+    int kernel[2], stride[2], lead, width, warps, planes;
+    int steps, blocks, count;            /* signals.cuh */
+    int across, reach, shares, of_share; /* weights.cuh; of_share: ROWS */
+    cf_toeplitz_access x, y;             /* of what is read; y: gy of the gradient of the weights, or what is written */
+    int row_pad, column_pad;
+    int64_t samples, groups, tiles_down, tiles_across;
+    int64_t grid[2]; /* blocks of channels, slices of the items */
+    int threads;
+    int64_t shared; /* bytes of a block */
+} cf_toeplitz_config;
+
+/* Choose. any_alignment: tensors may begin at any address. NOT_SUPPORTED: no tile fits the shared memory of a block. */
+conv_fft_status cf_toeplitz_configure(const cf_layer *layer, int pass, const cf_gpu_properties *properties,
+                                      bool any_alignment, cf_toeplitz_config *config);
+
+/* Whether the slices of a gradient of the weights are added by another kernel. */
+static inline bool cf_toeplitz_adds(const cf_toeplitz_config *c) {
+    return c->pass == CF_PASS_WEIGHTS && c->grid[1] > 1;
+}
+/* The source of the kernel, or with `adds` of the one that adds slices. The caller frees its text after the source. */
+conv_fft_status cf_toeplitz_source(const cf_toeplitz_config *config, bool adds, cf_source *source);
+
+/* Bytes of the sums of all slices; 0: there is one slice. */
+size_t cf_toeplitz_bytes(const cf_toeplitz_config *config);
+
+/* Whether the family computes the pass; otherwise *why is a clause. */
+bool cf_toeplitz_serves(const cf_layer *layer, int pass, const char **why);
+
+void cf_toeplitz_predict(const cf_layer *layer, const cf_device *device, int pass, const cf_strategy *strategy,
+                         cf_stage_cost cost[CF_STAGE_COUNT]);
+
+/* plan->pass[].state */
+typedef struct cf_toeplitz_state {
+    cf_toeplitz_config config;
+    struct cf_kernel *kernel, *add; /* add: NULL if there is one slice */
+} cf_toeplitz_state;
+
+conv_fft_status cf_toeplitz_run(const conv_fft_plan *plan, int set, const cf_call *call);
+
+#endif

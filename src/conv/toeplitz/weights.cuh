@@ -1,0 +1,177 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The gradient of the weights of depthwise layers with short kernels, on tensor cores.
+ *
+ *     gw[r][s] = sum over samples, i, j of gy[i][j] x[STRIDE_Y i + r - pad][STRIDE_X j + s - pad]
+ *
+ * For one kernel row r and 16 columns of outputs, the sums over 16 rows are a product (m16n8k16): D[a][b] += sum over rows
+ * i of gy[i][a] x[STRIDE_Y i + r][8 c + b]. The taps are its diagonals: D[a][b] belongs to s = 8 c + b - LEAD - STRIDE_X a.
+ * D stays in registers over all samples of a block; its diagonals are summed at the end. Tensor cores truncate their
+ * sums, so chains have LINKS products, at most four, and are then added in FP32.
+ *
+ * A block has one channel and a slice of the samples, or with channels last PLANES channels. If there are several slices,
+ * another kernel adds them in their order.
+ *
+ * The host prints F (config.c) with: Storage, Weights (the type of gw), X and Y (tiles), KERNEL_Y, KERNEL_X, STRIDE_Y,
+ * STRIDE_X, LEAD, ACROSS (how many 16 columns of outputs a tile has), WIDTH = 16 ACROSS, REACH (units of x that meet 16
+ * columns), WARPS (of a plane, each with 16 rows), SHARES (among which the kernel rows are divided), ROWS (kernel rows of
+ * a share), PLANES, LAST, LINE.
+ */
+#pragma once
+
+#include "conv/toeplitz/signals.cuh"
+
+template <class F> struct ToeplitzWeights {
+    typedef Tile<typename F::X> X;
+    typedef Tile<typename F::Y> Y;
+    static constexpr int LINKS = F::ACROSS % 4 == 0   ? 4
+                                 : F::ACROSS % 3 == 0 ? 3
+                                 : F::ACROSS % 2 == 0 ? 2
+                                                      : 1,
+                         TOGETHER = 4, OF_X = F::PLANES * X::SIZE, BUFFER = OF_X + F::PLANES * Y::SIZE,
+                         BUFFERS = F::LAST ? 1 : 2, CHANNELS = F::LAST ? F::PLANES : 1,
+                         WARPS = F::PLANES * F::WARPS * F::SHARES;
+    float sum[F::ROWS][F::REACH][4];
+
+    /* Adds the products of the tiles of a plane. */
+    CF_DEVICE void add(smem<uint4> x, smem<uint4> gy, int part, int share) {
+        const int lane = int(threadIdx.x) % 32, matrix = lane / 8,
+                  y_at = (16 * part + matrix / 2 * 8 + lane % 8) * Y::PITCH + matrix % 2,
+                  x_row = (16 * part + matrix % 2 * 8 + lane % 8) * F::STRIDE_Y + share * F::ROWS;
+#pragma unroll 1
+        for (int first = 0; first < F::ACROSS; first += LINKS) {
+            unsigned a[LINKS][4];
+            unroll<0, LINKS>([&](auto i) { ldmatrix_trans_x4(a[i], gy, y_at + 2 * (first + i)); });
+            unroll<0, F::ROWS>([&](auto r) {
+                if (share * F::ROWS + r >= F::KERNEL_Y)
+                    return;
+                unroll<0, (F::REACH + TOGETHER - 1) / TOGETHER>([&](auto group) {
+                    constexpr int BEGIN = decltype(group)::value * TOGETHER,
+                                  COUNT = F::REACH - BEGIN < TOGETHER ? F::REACH - BEGIN : TOGETHER;
+                    float d[TOGETHER][4];
+                    unroll<0, COUNT>([&](auto c) { d[c][0] = d[c][1] = d[c][2] = d[c][3] = 0; });
+                    unroll<0, LINKS>([&](auto i) {
+                        unroll<0, (COUNT + 1) / 2>([&](auto pair) {
+                            const int unit = 2 * F::STRIDE_X * (first + i) + BEGIN + 2 * pair + matrix / 2;
+                            unsigned b[4];
+                            ldmatrix_trans_x4(b, x, (x_row + r) * X::PITCH + X::along(unit));
+                            multiply_tile<typename F::Storage>(d[2 * pair], a[i], b[0], b[1]);
+                            if constexpr (2 * decltype(pair)::value + 1 < COUNT)
+                                multiply_tile<typename F::Storage>(d[2 * pair + 1], a[i], b[2], b[3]);
+                        });
+                    });
+                    unroll<0, COUNT>([&](auto c) { unroll<0, 4>([&](auto i) { sum[r][BEGIN + c][i] += d[c][i]; }); });
+                });
+            });
+        }
+    }
+
+    /* Writes what the warps of the block have of D to shared memory, and sums the diagonals. */
+    CF_DEVICE void store(const cf_toeplitz_call &call, smem<float> memory, long long first) {
+        const int lane = int(threadIdx.x) % 32;
+        smem<float> mine = memory + int(threadIdx.x) / 32 * (F::REACH * 128);
+        unroll<0, F::ROWS>([&](auto r) {
+            __syncthreads();
+            unroll<0, F::REACH>([&](auto c) {
+                unroll<0, 4>(
+                    [&](auto i) { mine[128 * c + (lane / 4 + i / 2 * 8) * 8 + lane % 4 * 2 + i % 2] = sum[r][c][i]; });
+            });
+            __syncthreads();
+            constexpr int TAPS = F::SHARES * F::KERNEL_X;
+            for (int i = int(threadIdx.x); i < CHANNELS * TAPS; i += int(blockDim.x)) {
+                const int channel = i / TAPS, share = i % TAPS / F::KERNEL_X, s = i % F::KERNEL_X,
+                          row = share * F::ROWS + r;
+                const long long group = first + channel;
+                if (row >= F::KERNEL_Y || group >= call.groups)
+                    continue;
+                /* With channels first, all planes are of one channel. */
+                constexpr int PARTS = F::LAST ? F::WARPS : F::WARPS * F::PLANES;
+                float total = 0;
+                for (int part = 0; part < PARTS; ++part)
+                    for (int a = 0; a < 16; ++a) {
+                        const int column = s + F::LEAD + F::STRIDE_X * a;
+                        total += memory[((channel * PARTS + part) * F::SHARES + share) * (F::REACH * 128) +
+                                        column / 8 * 128 + a * 8 + column % 8];
+                    }
+                put(call, group, row, s, total);
+            }
+        });
+    }
+
+    static CF_DEVICE void put(const cf_toeplitz_call &call, long long group, int r, int s, float total) {
+        if (call.slices > 1) {
+            call.sums[((blockIdx.y * call.groups + group) * F::KERNEL_Y + r) * F::KERNEL_X + s] = total;
+            return;
+        }
+        typedef typename F::Weights W;
+        typename W::bits *const p = static_cast<typename W::bits *>(const_cast<void *>(call.w.memory)) +
+                                    group * call.w.group_stride + r * call.w.row_stride + s * call.w.column_stride;
+        W::store(p, call.accumulate ? total + W::load(p) : total);
+    }
+};
+
+template <class F> CF_DEVICE void toeplitz_weights(const cf_toeplitz_call &call) {
+    typedef ToeplitzWeights<F> G;
+    const int warp = int(threadIdx.x) / 32, share = warp % F::SHARES, part = warp / F::SHARES % F::WARPS,
+              plane = warp / F::SHARES / F::WARPS;
+    const long long first = (long long)blockIdx.x * G::CHANNELS;
+    smem<uint4> memory = cf_dynamic_shared<uint4>();
+    const Items<F> items(call);
+    G sums = {};
+    const auto load = [&](long long item, smem<uint4> buffer) {
+        const Corner output = items.output(call, item), input = items.input(call, output);
+        const long long sample = items.sample(item);
+        if constexpr (F::LAST) {
+            load_channels<typename F::X, F::PLANES>(buffer, call.x, call.groups, sample, first, input);
+            load_channels<typename F::Y, F::PLANES>(buffer + G::OF_X, call.y, call.groups, sample, first, output);
+        } else {
+            load_planes<typename F::X, F::PLANES>(buffer, call.x, call.samples, sample, first, input);
+            load_planes<typename F::Y, F::PLANES>(buffer + G::OF_X, call.y, call.samples, sample, first, output);
+        }
+    };
+    int buffer = 0;
+    if (F::X::WHOLE || F::Y::WHOLE) {
+        clear_tiles(memory, G::BUFFERS * G::BUFFER);
+        __syncthreads();
+    }
+    if (!F::LAST && items.begin < items.count)
+        load(items.begin, memory);
+    tiles_commit();
+    for (long long item = items.begin; item < items.count; item += items.step, buffer ^= 1) {
+        smem<uint4> at = memory + (F::LAST ? 0 : buffer * G::BUFFER);
+        if (F::LAST)
+            load(item, at);
+        else if (item + items.step < items.count)
+            load(item + items.step, memory + (buffer ^ 1) * G::BUFFER);
+        tiles_commit();
+        tiles_wait<1>();
+        __syncthreads();
+        sums.add(at + plane * G::X::SIZE, at + (G::OF_X + plane * G::Y::SIZE), part, share);
+        __syncthreads();
+    }
+    sums.store(call, smem_cast<float>(memory), first);
+}
+
+/* Adds the slices in their order: one thread for each tap of each channel. */
+template <class F> CF_DEVICE void toeplitz_add(const cf_toeplitz_call &call) {
+    constexpr int TAPS = F::KERNEL_Y * F::KERNEL_X;
+    const long long i = (long long)blockIdx.x * blockDim.x + threadIdx.x, count = call.groups * TAPS;
+    if (i >= count)
+        return;
+    float total = 0;
+    for (long long slice = 0; slice < call.slices; ++slice)
+        total += __ldcg(call.sums + slice * count + i);
+    typedef typename F::Weights W;
+    const int tap = int(i % TAPS);
+    typename W::bits *const p = static_cast<typename W::bits *>(const_cast<void *>(call.w.memory)) +
+                                i / TAPS * call.w.group_stride + tap / F::KERNEL_X * call.w.row_stride +
+                                tap % F::KERNEL_X * call.w.column_stride;
+    W::store(p, call.accumulate ? total + W::load(p) : total);
+}
+
+/* The entry points. FUNCTION is toeplitz_signals, toeplitz_weights or toeplitz_add. */
+#define CF_TOEPLITZ_KERNEL(FUNCTION, THREADS, BLOCKS)                     \
+    CF_KERNEL(THREADS, BLOCKS) cf_toeplitz(const cf_toeplitz_call call) { \
+        cf_pdl_wait();                                                    \
+        FUNCTION<Problem>(call);                                          \
+    }
