@@ -174,6 +174,24 @@ static void choose_fused(search *q, int pass, double useless) {
     }
 }
 
+/* Take the only strategy of a family if it takes less time than the best fused one. */
+static void choose_single(search *q, int pass) {
+    for (int i = 0; cf_families[i]; ++i) {
+        cf_stage_cost cost[CF_STAGE_COUNT];
+        const char *why;
+        const cf_strategy s = {.family = cf_families[i], .basis = {1, 1, 1}, .tiles = {1, 1, 1}};
+        if (!(q->passes & 1 << pass) || s.family->search_space != CF_SEARCH_SINGLE ||
+            !s.family->feasible(q->layer, pass, &s, &why) || !s.family->runs_on(q->device, q->layer, pass, &s, &why))
+            continue;
+        cf_model_pass(q->layer, q->device, pass, &s, cost);
+        const double seconds = cf_model_seconds(cost);
+        if (seconds < q->fused_seconds[pass]) {
+            q->fused_seconds[pass] = seconds;
+            q->fused[pass] = s;
+        }
+    }
+}
+
 /* Seconds of a pass with the chosen strategy. *gy: the part for the transform of gy. */
 static double staged_seconds(const search *q, int pass, double *gy) {
     cf_stage_cost cost[CF_STAGE_COUNT];
@@ -195,8 +213,10 @@ static bool take_fused(search *q) {
     /* A fused gradient is of no use if it takes as long as both staged ones: what it saves for the other gradient is
      * less than the time of that one. */
     const double gradients = staged[CF_PASS_DATA] + staged[CF_PASS_WEIGHTS];
-    for (int pass = 0; pass < CF_PASS_COUNT; ++pass)
+    for (int pass = 0; pass < CF_PASS_COUNT; ++pass) {
         choose_fused(q, pass, pass == CF_PASS_FORWARD ? staged[pass] : gradients);
+        choose_single(q, pass);
+    }
     const double transpose =
         cf_model_shared_transpose(q->layer, q->device, &q->fused[CF_PASS_DATA], &q->fused[CF_PASS_WEIGHTS]);
     int best = 0;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "autotune/search/candidate_sources.h"
 
+#include "autotune/model/choose.h"
 #include "conv/plan/family.h"
 #include "core/arith.h"
 
@@ -24,7 +25,7 @@ static bool gather(const cf_strategy *strategy, void *user) {
 }
 
 /* The passes of these families share nothing. Candidate n has strategy n of each pass, or the last one if a pass
- * has fewer. */
+ * has fewer. Where a family with kernels of the library cannot compute a pass, the candidate has the model's choice. */
 conv_fft_status cf_candidates_add_family(const cf_tuning_job *job, const cf_family *family, cf_candidates *list) {
     gathering *g = calloc(CF_PASS_COUNT, sizeof *g);
     if (!g)
@@ -32,6 +33,9 @@ conv_fft_status cf_candidates_add_family(const cf_tuning_job *job, const cf_fami
     conv_fft_status status = CONV_FFT_SUCCESS;
     int max_count = 0;
     bool complete = true;
+    cf_strategy choice[CF_PASS_COUNT];
+    const bool fills = !family->baseline &&
+                       cf_choose_strategies(job->context->device, job->layer, job->keep, choice) == CONV_FFT_SUCCESS;
     for (int pass = 0; pass < CF_PASS_COUNT && status == CONV_FFT_SUCCESS; ++pass) {
         if (!(job->passes & 1 << pass))
             continue;
@@ -42,14 +46,14 @@ conv_fft_status cf_candidates_add_family(const cf_tuning_job *job, const cf_fami
          * on. */
         if (status != CONV_FFT_OUT_OF_MEMORY)
             status = CONV_FFT_SUCCESS;
-        complete = complete && g[pass].count > 0;
+        complete = complete && (g[pass].count > 0 || fills);
         max_count = (int)cf_max(max_count, g[pass].count);
     }
     for (int i = 0; i < max_count && complete && status == CONV_FFT_SUCCESS; ++i) {
         cf_candidate c = cf_candidate_new();
         for (int pass = 0; pass < CF_PASS_COUNT; ++pass) {
             if (job->passes & 1 << pass)
-                c.strategy[pass] = g[pass].strategy[cf_min(i, g[pass].count - 1)];
+                c.strategy[pass] = g[pass].count > 0 ? g[pass].strategy[cf_min(i, g[pass].count - 1)] : choice[pass];
         }
         c.predicted = cf_candidates_predict(job, &c);
         status = cf_candidates_add(&c, list);

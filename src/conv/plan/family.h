@@ -12,7 +12,8 @@
 typedef enum cf_search_space {
     CF_SEARCH_LISTED,  /* the family lists them: cf_family.candidates(), or none */
     CF_SEARCH_SPECTRA, /* bases and tiles, each with every product, overlap and chunk: spectra are in the workspace */
-    CF_SEARCH_KERNELS  /* bases and tiles only: spectra of signals are not in the workspace */
+    CF_SEARCH_KERNELS, /* bases and tiles only: spectra of signals are not in the workspace */
+    CF_SEARCH_SINGLE   /* one strategy without fields. It is also in the family's list of candidates */
 } cf_search_space;
 
 struct cf_family {

@@ -284,7 +284,7 @@ size_t cf_toeplitz_bytes(const cf_toeplitz_config *c) {
 
 /* Blocks for which a multiprocessor must have registers. The compiler would use more registers, to load ahead. */
 static int resident_blocks(const cf_toeplitz_config *c) {
-    const int registers = c->pass == CF_PASS_WEIGHTS ? 160 : c->last ? 64 : 88;
+    const int registers = c->pass == CF_PASS_WEIGHTS ? 160 : c->last && c->blocks * 4 > 16 ? 96 : c->last ? 64 : 88;
     return (int)cf_max(1, 65536 / (registers * c->threads));
 }
 

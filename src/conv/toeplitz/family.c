@@ -79,7 +79,7 @@ static conv_fft_status candidates(const cf_layer *layer, cf_device *device, int 
 }
 
 const cf_family cf_toeplitz_family = {.name = "toeplitz",
-                                      .search_space = CF_SEARCH_LISTED,
+                                      .search_space = CF_SEARCH_SINGLE,
                                       .feasible = feasible,
                                       .runs_on = runs_on,
                                       .prepare = prepare,

@@ -1,26 +1,26 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Depthwise convolution of short kernels without a transform, on tensor cores: y from x, or gx from gy. A reader begins
- * here.
+ * Depthwise convolution of short kernels without a transform, on tensor cores: y from x, or gx from gy. A reader
+ * begins here.
  *
  *     y[i][j] = sum over r, s of w[r][s] x[STRIDE_Y i + r - pad][STRIDE_X j + s - pad]
  *
  * For one kernel row r, eight outputs of a row are the product of the 16 STEPS inputs that they read and a Toeplitz
- * matrix B[k][n] = w[r][k - LEAD - STRIDE_X n]. A product has 16 rows (m16n8k16), so a warp computes 16 rows of outputs.
- * The rows of A are the same tile for all kernel rows, one row further down. B depends on the weights only: its
- * fragments stay in registers or in shared memory, and the kernel walks over samples and tiles.
+ * matrix B[k][n] = w[r][k - LEAD - STRIDE_X n]. A product has 16 rows (m16n8k16), so a warp computes 16 rows of
+ * outputs. The rows of A are the same tile for all kernel rows, one row further down. B depends on the weights only:
+ * its fragments stay in registers or in shared memory, and the kernel walks over samples and tiles.
  *
  *     planes    the rows are those of an image
  *     a line    a signal of one axis is cut into rows of WIDTH outputs, which follow one another
  *
- * LEAD columns before the first input make copies aligned. Sums are in FP32. The order of additions does not depend on
- * the batch or the launch.
+ * LEAD columns before the first input make copies aligned. Sums are in FP32. The order of additions does not depend
+ * on the batch or the launch.
  *
- * The host prints F (config.c) with: Storage, Weights, Bias (types of elements), X (the tile of what is read, tile.cuh),
- * KERNEL_Y, KERNEL_X, STRIDE_Y, STRIDE_X, LEAD, STEPS, BLOCKS (groups of eight outputs that a warp computes together),
- * COUNT (how many such groups a row has), WIDTH = 8 BLOCKS COUNT, WARPS (of a plane), PLANES (of a block), GRANULE
- * (elements that one store writes), LAST (channels last), LINE, FLIP (the taps in reverse order: gx from gy), SHARED (B
- * is in shared memory), SCALED (FP32 weights beside FP16 signals).
+ * The host prints F (config.c) with: Storage, Weights, Bias (types of elements), X (the tile of what is read,
+ * tile.cuh), KERNEL_Y, KERNEL_X, STRIDE_Y, STRIDE_X, LEAD, STEPS, BLOCKS (groups of eight outputs that a warp
+ * computes together), COUNT (how many such groups a row has), WIDTH = 8 BLOCKS COUNT, WARPS (of a plane), PLANES (of
+ * a block), GRANULE (elements that one store writes), LAST (channels last), LINE, FLIP (the taps in reverse order: gx
+ * from gy), SHARED (B is in shared memory), SCALED (FP32 weights beside FP16 signals).
  */
 #pragma once
 
@@ -34,8 +34,8 @@ template <class F> CF_DEVICE float tap_at(const cf_toeplitz_taps &w, long long g
                             row * w.row_stride + column * w.column_stride);
 }
 
-/* SCALED: FP32 weights beside FP16 signals are multiplied by a power of two, so that the largest one is between 2^14 and 2^15.
- * Otherwise small weights would lose bits. */
+/* SCALED: FP32 weights beside FP16 signals are multiplied by a power of two, so that the largest one is between 2^14
+ * and 2^15. Otherwise small weights would lose bits. */
 template <class F> struct WeightScale {
     float up = 1, down = 1;
     CF_DEVICE WeightScale(const cf_toeplitz_taps &w, long long group) {
@@ -73,8 +73,8 @@ template <class F> struct Toeplitz {
                          CHANNELS = F::LAST ? F::PLANES : 1;
 };
 
-/* sum += the inputs of one kernel row times B. from: the place of this lane's row. unit: the first of the group. Lanes 16
- * to 31 name the unit behind that of lanes 0 to 15. In a line, units may be in the next row. */
+/* sum += the inputs of one kernel row times B. from: the place of this lane's row. unit: the first of the group. Lanes
+ * 16 to 31 name the unit behind that of lanes 0 to 15. In a line, units may be in the next row. */
 template <class F>
 CF_DEVICE void multiply_row(float (&sum)[F::BLOCKS][4], smem<uint4> plane, int from, int unit,
                             const unsigned (&b)[F::STEPS][2]) {
@@ -179,8 +179,10 @@ template <class F>
 CF_DEVICE void store_channels(const cf_toeplitz_call &call, smem<uint4> out, Corner tile, int group, long long sample,
                               long long channel) {
     typedef Toeplitz<F> G;
-    const int lane = int(threadIdx.x) % 32, warps = int(blockDim.x) / 32;
-    for (int i = int(threadIdx.x) / 32; i < 16 * F::WARPS * F::BLOCKS; i += warps) {
+    constexpr int WARPS = F::PLANES * F::WARPS;
+    const int lane = int(threadIdx.x) % 32;
+#pragma unroll 4
+    for (int i = int(threadIdx.x) / 32; i < 16 * F::WARPS * F::BLOCKS; i += WARPS) {
         const int row = i / F::BLOCKS, unit = i % F::BLOCKS;
         const int column = (group * F::BLOCKS + unit) * 8 + lane / 4;
         const Corner at =
@@ -301,7 +303,8 @@ template <class F> CF_DEVICE void toeplitz_signals(const cf_toeplitz_call &call)
         for (long long item = items.begin; item < items.count; item += items.step) {
             const Corner output = items.output(call, item);
             const long long sample = items.sample(item);
-            load_channels<X, F::PLANES>(memory, call.x, call.groups, sample, first, items.input(call, output));
+            load_channels<X, F::PLANES, F::PLANES * F::WARPS, 8>(memory, call.x, call.groups, sample, first,
+                                                                 items.input(call, output));
             __syncthreads();
             convolve_tile<F>(call, b, memory, out, plane, part, sample, group, output, bias, scale.down);
             __syncthreads();

@@ -118,18 +118,20 @@ template <class S> CF_DEVICE unsigned channel_pair(const unsigned short *p, bool
 
 /* Channels last: loads planes of CHANNELS channels of one sample from `group` on. A warp transposes units of eight
  * channels. With GRANULE 2, pairs of channels stand at multiples of four bytes. */
-template <class S, int CHANNELS>
+template <class S, int CHANNELS, int WARPS, int MOST>
 CF_DEVICE void load_channels(smem<uint4> tile, const cf_toeplitz_side &s, long long groups, long long sample,
                              long long group, Corner corner) {
-    constexpr int AHEAD = 4, EIGHTS = CHANNELS / 8;
-    const int lane = int(threadIdx.x) % 32, warps = int(blockDim.x) / 32;
+    /* A warp loads up to MOST units before it stores them, in as few batches as possible. */
+    constexpr int EIGHTS = CHANNELS / 8, EACH = (Tile<S>::LOADED + WARPS - 1) / WARPS,
+                  BATCHES = (EACH + MOST - 1) / MOST, AHEAD = (EACH + BATCHES - 1) / BATCHES;
+    const int lane = int(threadIdx.x) % 32;
     const unsigned short *const from = static_cast<const unsigned short *>(s.memory) + sample * s.sample_stride +
                                        group * s.group_stride + lane % 4 * 2;
-    for (int begin = int(threadIdx.x) / 32; begin < Tile<S>::LOADED; begin += AHEAD * warps) {
+    for (int begin = int(threadIdx.x) / 32; begin < Tile<S>::LOADED; begin += AHEAD * WARPS) {
         unsigned word[AHEAD][EIGHTS];
 #pragma unroll
         for (int i = 0; i < AHEAD; ++i) {
-            const int unit = begin + i * warps;
+            const int unit = begin + i * WARPS;
             const Corner at = unit_corner<S>(corner, unit);
             const int column = at.column + lane / 4;
             const bool inside = unit < Tile<S>::LOADED && is_inside(s, at.row, column);
@@ -142,7 +144,7 @@ CF_DEVICE void load_channels(smem<uint4> tile, const cf_toeplitz_side &s, long l
         }
 #pragma unroll
         for (int i = 0; i < AHEAD; ++i) {
-            const int unit = begin + i * warps;
+            const int unit = begin + i * WARPS;
 #pragma unroll
             for (int e = 0; e < EIGHTS; ++e) {
                 const unsigned transposed = mma_transposed(word[i][e]);

@@ -4,18 +4,18 @@
  *
  *     gw[r][s] = sum over samples, i, j of gy[i][j] x[STRIDE_Y i + r - pad][STRIDE_X j + s - pad]
  *
- * For one kernel row r and 16 columns of outputs, the sums over 16 rows are a product (m16n8k16): D[a][b] += sum over rows
- * i of gy[i][a] x[STRIDE_Y i + r][8 c + b]. The taps are its diagonals: D[a][b] belongs to s = 8 c + b - LEAD - STRIDE_X a.
- * D stays in registers over all samples of a block; its diagonals are summed at the end. Tensor cores truncate their
- * sums, so chains have LINKS products, at most four, and are then added in FP32.
+ * For one kernel row r and 16 columns of outputs, the sums over 16 rows are a product (m16n8k16): D[a][b] += sum over
+ * rows i of gy[i][a] x[STRIDE_Y i + r][8 c + b]. The taps are its diagonals: D[a][b] belongs to s = 8 c + b - LEAD -
+ * STRIDE_X a. D stays in registers over all samples of a block; its diagonals are summed at the end. Tensor cores
+ * truncate their sums, so chains have LINKS products, at most four, and are then added in FP32.
  *
- * A block has one channel and a slice of the samples, or with channels last PLANES channels. If there are several slices,
- * another kernel adds them in their order.
+ * A block has one channel and a slice of the samples, or with channels last PLANES channels. If there are several
+ * slices, another kernel adds them in their order.
  *
- * The host prints F (config.c) with: Storage, Weights (the type of gw), X and Y (tiles), KERNEL_Y, KERNEL_X, STRIDE_Y,
- * STRIDE_X, LEAD, ACROSS (how many 16 columns of outputs a tile has), WIDTH = 16 ACROSS, REACH (units of x that meet 16
- * columns), WARPS (of a plane, each with 16 rows), SHARES (among which the kernel rows are divided), ROWS (kernel rows of
- * a share), PLANES, LAST, LINE.
+ * The host prints F (config.c) with: Storage, Weights (the type of gw), X and Y (tiles), KERNEL_Y, KERNEL_X,
+ * STRIDE_Y, STRIDE_X, LEAD, ACROSS (how many 16 columns of outputs a tile has), WIDTH = 16 ACROSS, REACH (units of x
+ * that meet 16 columns), WARPS (of a plane, each with 16 rows), SHARES (among which the kernel rows are divided),
+ * ROWS (kernel rows of a share), PLANES, LAST, LINE.
  */
 #pragma once
 
@@ -122,8 +122,9 @@ template <class F> CF_DEVICE void toeplitz_weights(const cf_toeplitz_call &call)
         const Corner output = items.output(call, item), input = items.input(call, output);
         const long long sample = items.sample(item);
         if constexpr (F::LAST) {
-            load_channels<typename F::X, F::PLANES>(buffer, call.x, call.groups, sample, first, input);
-            load_channels<typename F::Y, F::PLANES>(buffer + G::OF_X, call.y, call.groups, sample, first, output);
+            load_channels<typename F::X, F::PLANES, G::WARPS, 4>(buffer, call.x, call.groups, sample, first, input);
+            load_channels<typename F::Y, F::PLANES, G::WARPS, 4>(buffer + G::OF_X, call.y, call.groups, sample, first,
+                                                                 output);
         } else {
             load_planes<typename F::X, F::PLANES>(buffer, call.x, call.samples, sample, first, input);
             load_planes<typename F::Y, F::PLANES>(buffer + G::OF_X, call.y, call.samples, sample, first, output);
