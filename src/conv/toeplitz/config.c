@@ -20,6 +20,7 @@ enum {
     MAX_EXTENT = 1 << 28,
     HELD_FRAGMENTS = 32, /* of B, in the registers of a thread; more are in shared memory */
     MAX_SUMS = 112,      /* of D, in the registers of a thread */
+    FEW_SUMS = 88,       /* the same if two shares have no more: that is faster */
     MAX_WARPS = 16       /* of a block for the gradient of the weights */
 };
 
@@ -170,7 +171,8 @@ static void set_weight_tiles(cf_toeplitz_config *c, int64_t rows, int64_t column
         c->width = 16 * c->across;
     }
     c->reach = (int)cf_ceil_div(15 * c->stride[1] + c->kernel[1] + c->lead, 8);
-    c->shares = (int)cf_ceil_div((int64_t)c->kernel[0] * c->reach * 4, cf_max(MAX_SUMS, c->reach * 4));
+    const int of_row = 4 * c->reach, sums = c->kernel[0] * of_row, most = sums <= 2 * FEW_SUMS ? FEW_SUMS : MAX_SUMS;
+    c->shares = (int)cf_ceil_div(sums, cf_max(most, of_row));
     c->of_share = (int)cf_ceil_div(c->kernel[0], c->shares);
     c->shares = (int)cf_ceil_div(c->kernel[0], c->of_share);
     c->warps = c->last ? 1 : warps_of(rows, c->shares > 2 ? 1 : 4);
@@ -253,8 +255,10 @@ conv_fft_status cf_toeplitz_configure(const cf_layer *layer, int pass, const cf_
     if (weights)
         set_whole(&c, &c.y, rows, columns, 0, 0);
     const int least = c.last ? 8 : 1;
-    c.planes = c.last ? (c.groups > 8 && c.shares < 2 ? 16 : 8)
-                      : (int)cf_max(1, cf_min(c.samples, 4 / (c.warps * cf_max(c.shares, 1))));
+    /* Small blocks wait least at barriers. Fragments in shared memory serve several planes. */
+    c.planes = c.last                           ? (c.groups > 8 && c.shares < 2 ? 16 : 8)
+               : !weights && c.in_shared_memory ? (int)cf_max(1, cf_min(c.samples, 4 / c.warps))
+                                                : 1;
     c.row_pad = (int)row_pad;
     c.column_pad = (int)column_pad + c.lead;
     for (;; c.planes /= 2) {
@@ -282,9 +286,15 @@ size_t cf_toeplitz_bytes(const cf_toeplitz_config *c) {
 
 /* --------------------------------------------------------------------------------------------------------- kernels */
 
-/* Blocks for which a multiprocessor must have registers. The compiler would use more registers, to load ahead. */
+/* Blocks for which a multiprocessor must have registers. The compiler would use more registers, to load ahead. Two
+ * blocks of channels last are faster than one, unless their registers spill. */
 static int resident_blocks(const cf_toeplitz_config *c) {
-    const int registers = c->pass == CF_PASS_WEIGHTS ? 160 : c->last && c->blocks * 4 > 16 ? 96 : c->last ? 64 : 88;
+    const int held = c->in_shared_memory ? c->steps : c->kernel[0] * c->steps,
+              needed = 32 + 2 * held + 4 * c->blocks + 2 * cf_toeplitz_window(c->blocks, c->stride[1], c->steps),
+              registers = c->pass == CF_PASS_WEIGHTS ? 160
+                          : c->last                  ? (needed <= 72 ? 64 : 96)
+                          : c->steps > 12            ? 128
+                                                     : 88;
     return (int)cf_max(1, 65536 / (registers * c->threads));
 }
 

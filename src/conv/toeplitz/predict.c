@@ -10,8 +10,8 @@
 #include <math.h>
 
 /* Cycles of a multiprocessor for each copy of a thread, each instruction of a warp, and each plane of a tile. */
-static const double copy = 0.75, single_copy = 2.4, transposed_copy = 0.44, store = 0.4, ldmatrix = 4.0, mma = 2.2,
-                    plane = 100.0;
+static const double copy = 0.65, single_copy = 2.4, transposed_copy = 0.44, store = 0.4, ldmatrix = 4.0, mma = 2.2,
+                    plane = 60.0;
 
 static double copies(const cf_toeplitz_config *c, const cf_toeplitz_access *a) {
     const double each = (double)cf_max(2, a->granule);
@@ -33,7 +33,7 @@ static double tile_cycles(const cf_toeplitz_config *c) {
            (c->last ? transposed_copy * stores / 2.0 : store * stores / (double)cf_max(2, c->y.granule)) +
            groups *
                (ldmatrix * cf_toeplitz_window(c->blocks, c->stride[1], c->steps) / 2.0 + mma * c->steps * c->blocks) *
-               (c->line ? 1.3 : 1.0);
+               (c->line ? 1.1 : 1.0);
 }
 
 void cf_toeplitz_predict(const cf_layer *layer, const cf_device *device, int pass, const cf_strategy *strategy,

@@ -1,0 +1,201 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Which layers family toeplitz takes, and how their passes are divided into blocks; no GPU is needed.
+ * nvrtc/test_toeplitz.c compiles their kernels. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "conv/toeplitz/toeplitz.h"
+#include "core/arith.h"
+#include "support/kernel_cases.h"
+#include "support/random_problems.h"
+
+static bool make(const char *line, cf_layer *layer) {
+    conv_fft_problem p;
+    return conv_fft_problem_parse(line, &p, NULL, 0) == CONV_FFT_SUCCESS &&
+           cf_layer_make(&p, layer) == CONV_FFT_SUCCESS;
+}
+
+static void serves_short_kernels_of_single_channels(void **unused) {
+    (void)unused;
+    enum {
+        F = 1 << CF_PASS_FORWARD,
+        D = 1 << CF_PASS_DATA,
+        W = 1 << CF_PASS_WEIGHTS
+    };
+    static const struct {
+        const char *problem;
+        int passes;
+        const char *why; /* a part of the reason why it does not take another pass */
+    } cases[] = {
+        {"in=4x8x20x20 out=8 groups=8 kernel=5x5 pad=2 dtype=fp16", F | D | W, ""},
+        {"in=4x8x20x20 out=8 groups=8 kernel=5x5 pad=2 dtype=bf16 layout=last", F | D | W, ""},
+        {"in=4x8x200 out=8 groups=8 kernel=128 pad=127:0 dtype=bf16", F | D | W, ""},
+        {"in=4x8x20x20 out=8 groups=8 kernel=5x5 pad=2 dtype=fp16 w=fp32 math=half", F | D | W, ""},
+        {"in=4x8x20x20 out=8 groups=8 kernel=5x5 pad=2 dtype=fp16 w=fp32", W, "math HALF"},
+        {"in=4x8x20x20 out=8 groups=8 kernel=5x5 pad=2 dtype=fp16 stride=2", F | W, "without stride"},
+        {"in=4x8x20x20 out=8 groups=8 kernel=5x5 pad=2 dtype=fp16 stride=5", 0, "stride"},
+        {"in=4x8x20x20 out=8 groups=8 kernel=5x1 pad=2x0 dilation=1x3 dtype=fp16", F | D | W, ""},
+        {"in=4x8x20x20 out=8 groups=8 kernel=5x5 pad=2 dilation=2x1 dtype=fp16", 0, "without dilation"},
+        {"in=4x8x20x20 out=8 groups=8 kernel=5x5 pad=2 mode=reflect dtype=fp16", 0, "padded by zeros"},
+        {"in=4x8x5x20x20 out=8 groups=8 kernel=3x3x3 pad=1 dtype=fp16", 0, "one or two axes"},
+        {"in=4x8x20x20 out=8 groups=8 kernel=5x5 pad=2", 0, "FP16 and BF16"},
+        {"in=4x8x20x20 out=16 groups=8 kernel=5x5 pad=2 dtype=fp16", 0, "single channels"},
+        {"in=4x8x20x20 out=8 groups=4 kernel=5x5 pad=2 dtype=fp16", 0, "single channels"},
+        {"in=4x8x900 out=8 groups=8 kernel=300 dtype=fp16", 0, "256 taps"},
+        {"in=4x8x60x20 out=8 groups=8 kernel=33x3 dtype=fp16", 0, "31 rows"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; ++i)
+        for (int pass = 0; pass < CF_PASS_COUNT; ++pass) {
+            cf_layer layer;
+            const char *why = "";
+            assert_true(make(cases[i].problem, &layer));
+            const bool serves = cf_toeplitz_serves(&layer, pass, &why);
+            if (serves != ((cases[i].passes >> pass & 1) != 0) || (!serves && !strstr(why, cases[i].why)))
+                fail_msg("%s, pass %d: %s", cases[i].problem, pass, why);
+        }
+}
+
+static void layers_whose_elements_lie_apart_are_refused(void **unused) {
+    (void)unused;
+    conv_fft_problem p;
+    cf_layer layer;
+    const char *why = "";
+    assert_int_equal(conv_fft_problem_parse("in=4x8x20x20 out=8 groups=8 kernel=5x5 pad=2 dtype=fp16", &p, NULL, 0),
+                     CONV_FFT_SUCCESS);
+    p.x_stride[0] = 8 * 20 * 40, p.x_stride[1] = 20 * 40, p.x_stride[2] = 40, p.x_stride[3] = 2;
+    assert_int_equal(cf_layer_make(&p, &layer), CONV_FFT_SUCCESS);
+    assert_false(cf_toeplitz_serves(&layer, CF_PASS_FORWARD, &why));
+    assert_non_null(strstr(why, "contiguous"));
+}
+
+/* What the kernels rely on. */
+static void check_config(const char *line, const cf_layer *layer, const cf_toeplitz_config *c,
+                         const cf_gpu_properties *properties) {
+    const bool data = c->pass == CF_PASS_DATA, weights = c->pass == CF_PASS_WEIGHTS;
+    const cf_axis *a = layer->axis;
+    const int64_t rows = data ? a[1].input : a[1].output, columns = data ? a[2].input : a[2].output,
+                  items = (c->last ? c->samples : cf_ceil_div(c->samples, c->planes)) * c->tiles_down * c->tiles_across;
+    const int64_t covered = c->line ? c->tiles_across * 16 * c->warps * c->width : c->tiles_across * c->width;
+    const bool good =
+        c->threads > 0 && c->threads <= 512 && c->threads % 32 == 0 && c->shared <= properties->shared_per_block &&
+        covered >= columns && (c->line || c->tiles_down * 16 * c->warps >= rows) && c->grid[0] >= 1 &&
+        c->grid[1] >= 1 && c->grid[1] <= items && c->grid[1] <= 65535 &&
+        c->grid[0] * (c->last ? c->planes : 1) >= layer->groups && (!c->last || c->planes % 8 == 0) &&
+        (c->last || c->column_pad % c->x.granule == 0) &&
+        (weights ? c->shares * c->of_share >= c->kernel[0] && 8 * c->reach >= 15 * c->stride[1] + c->kernel[1] + c->lead
+                 : 16 * c->steps >= 7 * c->stride[1] + c->kernel[1] + c->lead);
+    if (!good)
+        fail_msg("%s, pass %d", line, c->pass);
+}
+
+static void passes_are_cut_for_the_gpu(void **unused) {
+    (void)unused;
+    const cf_gpu_properties properties = gpu_properties_of("data/gpus/h200.txt");
+    generator g = test_generator(1);
+    int served = 0, fitting = 0;
+    for (int i = 0; i < 4000; ++i) {
+        char line[256];
+        const int axes = (int)random_int(&g, 1, 2), rows = (int)random_int(&g, 1, 150),
+                  columns = (int)random_int(&g, 1, axes == 1 ? 9000 : 150),
+                  taps = (int)random_int(&g, 1, axes == 1 ? 256 : 31), groups = (int)random_int(&g, 2, 41);
+        char axis[64], kernel[64];
+        snprintf(axis, sizeof axis, axes == 1 ? "%d" : "%dx%d", axes == 1 ? columns : rows, columns);
+        snprintf(kernel, sizeof kernel, axes == 1 ? "%d" : "%dx%d", taps, (int)random_int(&g, 1, 31));
+        snprintf(line, sizeof line, "in=%dx%dx%s out=%d groups=%d kernel=%s pad=%d stride=%d dtype=%s layout=%s",
+                 (int)random_int(&g, 1, 70), groups, axis, groups, groups, kernel, (int)random_int(&g, 0, 19),
+                 random_once_in(&g, 3) ? 2 : 1, random_once_in(&g, 2) ? "fp16" : "bf16",
+                 random_once_in(&g, 2) ? "first" : "last");
+        cf_layer layer;
+        if (!make(line, &layer))
+            continue;
+        for (int pass = 0; pass < CF_PASS_COUNT; ++pass) {
+            cf_toeplitz_config c;
+            const char *why;
+            if (!cf_toeplitz_serves(&layer, pass, &why))
+                continue;
+            ++served;
+            for (int any = 0; any < 2; ++any) {
+                if (cf_toeplitz_configure(&layer, pass, &properties, any, &c) != CONV_FFT_SUCCESS)
+                    continue;
+                fitting += any;
+                check_config(line, &layer, &c, &properties);
+                if (any && (c.x.granule != 1 || c.y.granule != 1))
+                    fail_msg("%s, pass %d: more than one element at any address", line, pass);
+            }
+        }
+    }
+    assert_true(served > 4000 && fitting > served * 9 / 10);
+}
+
+static void known_layers_have_their_configuration(void **unused) {
+    (void)unused;
+    const cf_gpu_properties properties = gpu_properties_of("data/gpus/h200.txt");
+    static const struct {
+        const char *problem;
+        int pass, warps, planes, lead, steps, granule, store, whole;
+    } cases[] = {
+        {"in=64x96x56x56 out=96 groups=96 kernel=7x7 pad=3 dtype=fp16", 0, 4, 1, 1, 1, 4, 8, 1},
+        {"in=64x384x14x14 out=384 groups=384 kernel=7x7 pad=3 dtype=fp16", 1, 1, 1, 1, 1, 2, 2, 1},
+        {"in=64x1024x7x7 out=1024 groups=1024 kernel=13x13 pad=6 dtype=fp16", 0, 1, 1, 0, 2, 1, 1, 1},
+        {"in=64x512x14x14 out=512 groups=512 kernel=27x27 pad=13 dtype=fp16", 0, 1, 4, 1, 3, 2, 2, 1},
+        {"in=64x96x112x112 out=96 groups=96 kernel=7x7 pad=3 dtype=fp16", 0, 4, 1, 1, 1, 4, 8, 0},
+        {"in=64x96x56x56 out=96 groups=96 kernel=7x7 pad=3 dtype=fp16 layout=last", 0, 1, 16, 0, 1, 2, 2, 0},
+        {"in=64x8x56x56 out=8 groups=8 kernel=7x7 pad=3 dtype=fp16 layout=last", 0, 1, 8, 0, 1, 2, 2, 0},
+        {"in=4x4096x8192 out=4096 groups=4096 kernel=128 pad=127:0 dtype=bf16", 0, 2, 1, 1, 9, 8, 8, 0},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; ++i) {
+        cf_layer layer;
+        cf_toeplitz_config c;
+        assert_true(make(cases[i].problem, &layer));
+        assert_int_equal(cf_toeplitz_configure(&layer, cases[i].pass, &properties, false, &c), CONV_FFT_SUCCESS);
+        if (c.warps != cases[i].warps || c.planes != cases[i].planes || c.lead != cases[i].lead ||
+            c.steps != cases[i].steps || c.x.granule != cases[i].granule || c.y.granule != cases[i].store ||
+            c.x.whole != cases[i].whole)
+            fail_msg("%s: warps %d, planes %d, lead %d, steps %d, granules %d and %d, whole %d", cases[i].problem,
+                     c.warps, c.planes, c.lead, c.steps, c.x.granule, c.y.granule, c.x.whole);
+    }
+}
+
+/* A gradient with few channels is divided into slices, one with many is not. */
+static void few_channels_are_divided(void **unused) {
+    (void)unused;
+    const cf_gpu_properties properties = gpu_properties_of("data/gpus/h200.txt");
+    cf_layer layer;
+    cf_toeplitz_config c;
+    assert_true(make("in=64x8x56x56 out=8 groups=8 kernel=7x7 pad=3 dtype=fp16", &layer));
+    assert_int_equal(cf_toeplitz_configure(&layer, CF_PASS_WEIGHTS, &properties, false, &c), CONV_FFT_SUCCESS);
+    assert_true(cf_toeplitz_adds(&c));
+    assert_int_equal(cf_toeplitz_bytes(&c), c.grid[1] * 8 * 49 * 4);
+    assert_true(make("in=64x2048x56x56 out=2048 groups=2048 kernel=7x7 pad=3 dtype=fp16", &layer));
+    assert_int_equal(cf_toeplitz_configure(&layer, CF_PASS_WEIGHTS, &properties, false, &c), CONV_FFT_SUCCESS);
+    assert_false(cf_toeplitz_adds(&c));
+    assert_int_equal(cf_toeplitz_bytes(&c), 0);
+}
+
+static void little_shared_memory_is_refused(void **unused) {
+    (void)unused;
+    cf_gpu_properties properties = gpu_properties_of("data/gpus/h200.txt");
+    cf_layer layer;
+    cf_toeplitz_config c;
+    properties.shared_per_block = 20 << 10;
+    assert_true(make("in=64x96x56x56 out=96 groups=96 kernel=7x7 pad=3 dtype=fp16", &layer));
+    for (int pass = 0; pass < CF_PASS_COUNT; ++pass)
+        assert_int_equal(cf_toeplitz_configure(&layer, pass, &properties, false, &c), CONV_FFT_NOT_SUPPORTED);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(serves_short_kernels_of_single_channels),
+        cmocka_unit_test(layers_whose_elements_lie_apart_are_refused),
+        cmocka_unit_test(passes_are_cut_for_the_gpu),
+        cmocka_unit_test(known_layers_have_their_configuration),
+        cmocka_unit_test(few_channels_are_divided),
+        cmocka_unit_test(little_shared_memory_is_refused),
+    };
+    return cmocka_run_group_tests_name("toeplitz config", tests, NULL, NULL);
+}
