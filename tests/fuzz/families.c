@@ -15,6 +15,7 @@ static const cf_family families[] = {
     {.name = "staged", .fields = (1u << (CF_FIELD_KEEP + 1)) - 1, .feasible = never},
     {.name = "fused", .fields = KERNEL_FIELDS, .feasible = never},
     {.name = "long1d", .replaces = "fused", .fields = KERNEL_FIELDS, .feasible = never},
+    {.name = "toeplitz", .feasible = never},
     {.name = "cufft",
      .old_name = "reference",
      .fields = 1u << CF_FIELD_BASIS | 1u << CF_FIELD_CHUNK,
@@ -22,4 +23,5 @@ static const cf_family families[] = {
     {.name = "cudnn", .old_name = "direct", .fields = 1u << CF_FIELD_ALGORITHM, .feasible = never},
 };
 
-const cf_family *const cf_families[] = {&families[0], &families[1], &families[2], &families[3], &families[4], NULL};
+const cf_family *const cf_families[] = {&families[0], &families[1], &families[2], &families[3],
+                                        &families[4], &families[5], NULL};
