@@ -7,6 +7,7 @@
 
 #include <cmocka.h>
 
+#include "conv/plan/family.h"
 #include "conv/plan/run.h"
 #include "core/arith.h"
 #include "cuda/jit/launch.h"
@@ -174,6 +175,31 @@ static void recorded_calls_launch_the_same(void **state) {
     assert_int_equal(case_failures(), failures);
 }
 
+/* Plans of family toeplitz, which the cost model chooses here for every pass. The gradient of the weights adds slices in
+ * the workspace. */
+static void toeplitz_calls_are_recorded(void **state) {
+    static const char *const lines[] = {
+        "in=64x128x56x56 out=128 groups=128 kernel=7x7 pad=3 dtype=fp16",
+        "in=64x128x56x56 out=128 groups=128 kernel=7x7 pad=3 dtype=bf16 layout=last",
+        "in=4x4096x8192 out=4096 groups=4096 kernel=4 pad=3:0 dtype=bf16",
+    };
+    conv_fft_context *context = fake_context_create(WITHOUT_BLAS, *state, false);
+    recorded_calls calls = {0};
+    const int failures = case_failures();
+    for (size_t i = 0; i < sizeof lines / sizeof lines[0]; ++i) {
+        const conv_fft_problem p = test_problem(lines[i]);
+        conv_fft_plan *plan = test_plan(context, &p, NULL);
+        assert_non_null(plan);
+        for (int pass = 0; pass < CF_PASS_COUNT; ++pass)
+            assert_string_equal(plan->pass[pass].strategy.family->name, "toeplitz");
+        conv_fft_plan_destroy(plan);
+        check_problem(context, &p, &calls);
+    }
+    assert_int_equal(calls.refused, 0);
+    fake_context_destroy(context);
+    assert_int_equal(case_failures(), failures);
+}
+
 /* ---- the context */
 
 /* The context is made current once per call, with and without checks of pointers. */
@@ -285,6 +311,7 @@ static void addresses_are_replaced(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(recorded_calls_launch_the_same, scratch_create, scratch_remove),
+        cmocka_unit_test_setup_teardown(toeplitz_calls_are_recorded, scratch_create, scratch_remove),
         cmocka_unit_test_setup_teardown(context_is_entered_once, scratch_create, scratch_remove),
         cmocka_unit_test_setup_teardown(unrecordable_calls_are_refused, scratch_create, scratch_remove),
         cmocka_unit_test_setup_teardown(addresses_are_replaced, scratch_create, scratch_remove),
