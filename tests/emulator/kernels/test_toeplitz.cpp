@@ -11,6 +11,7 @@ extern "C" {
 #include "reference/dtype.h"
 }
 
+#include <cstring>
 #include <deque>
 #include <map>
 
@@ -32,7 +33,20 @@ struct Run {
     int number;
     std::deque<Built> built;
     std::string fault;
+    bool conflict_free; // matrix instructions have no bank conflicts
 } run;
+
+void note_fault(const std::string &what) {
+    if (run.fault.empty())
+        run.fault = what;
+}
+
+// Operands of tensor cores and transposed units (mma.h) are an odd number of units apart, unless a stride is even.
+void check_banks(const simt::result &r) {
+    for (const simt::bank_row &row : r.bank_rows)
+        if (row.after.file && std::strstr(row.after.file, "mma.h") && row.counts.ratio() != 1)
+            note_fault("matrix instructions have bank conflicts: " + r.conflicts());
+}
 
 // ---- what the cases must have led to
 
@@ -106,13 +120,16 @@ void all_cases() {
             continue;
         const std::string name = cases[i].problem;
         begin_case(name);
-        run = Run{i, {}, {}};
+        run = Run{i, {}, {}, true};
         toeplitz_opened opened;
         if (!CHECK_TEXT(toeplitz_case_open(&cases[i], FACTS, &opened), name + ": " + conv_fft_last_error()))
             continue;
         for (const cf_pass_plan &pass : opened.plan->pass)
-            if (pass.state)
-                note_config(static_cast<const cf_toeplitz_state *>(pass.state)->config);
+            if (pass.state) {
+                const cf_toeplitz_config &c = static_cast<const cf_toeplitz_state *>(pass.state)->config;
+                note_config(c);
+                run.conflict_free = run.conflict_free && c.stride[0] % 2 && !c.in_shared_memory;
+            }
         CHECK_TEXT(toeplitz_case_check(&cases[i], i, &opened), name);
         CHECK_TEXT(run.fault.empty(), name + ": " + run.fault);
         toeplitz_case_close(&opened);
@@ -154,16 +171,18 @@ extern "C" conv_fft_status __wrap_cf_kernel_start(const cf_kernel *kernel, const
         simt::options options;
         options.order = simt::order::random;
         options.seed = unsigned(run.number);
+        options.banks = run.conflict_free;
         options.shared_limit = std::size_t(kernel->gpu->properties.shared_per_block);
         const simt::result r = simt::launch(
             dim3(shape->grid[0], shape->grid[1], shape->grid[2]),
             dim3(shape->block[0], shape->block[1], shape->block[2]), shape->dynamic_shared,
             [&] { b.body(*static_cast<const cf_toeplitz_call *>(parameters[0])); }, options);
-        if (!r.ok() && run.fault.empty())
-            run.fault = r.first();
+        if (!r.ok())
+            note_fault(r.first());
+        check_banks(r);
         return CONV_FFT_SUCCESS;
     }
-    run.fault = "a kernel is launched that is not expected";
+    note_fault("a kernel is launched that is not expected");
     return CONV_FFT_SUCCESS;
 }
 
