@@ -1,0 +1,208 @@
+// SPDX-License-Identifier: Apache-2.0
+// Family `toeplitz`: its plans and cf_toeplitz_run() itself, with launches in the emulator.
+#include "check.h"
+#include "kernels/emitted.h"
+#include "kernels/toeplitz_registration.h"
+
+extern "C" {
+#include "cuda/driver/pointer_check.h"
+#include "cuda/jit/launch.h"
+#include "kernels/toeplitz_cases.h"
+#include "reference/dtype.h"
+}
+
+#include <cstring>
+#include <deque>
+#include <map>
+
+namespace {
+
+typedef void (*Body)(cf_toeplitz_call);
+
+std::map<std::string, Body> &bodies() { // by their texts
+    static std::map<std::string, Body> all;
+    return all;
+}
+
+// The kernels that the library has built for a case, and the first error of a launch.
+struct Built {
+    cf_kernel kernel;
+    Body body;
+};
+struct Run {
+    int number;
+    std::deque<Built> built;
+    std::string fault;
+    bool conflict_free; // matrix instructions have no bank conflicts
+} run;
+
+void note_fault(const std::string &what) {
+    if (run.fault.empty())
+        run.fault = what;
+}
+
+// Operands of tensor cores and transposed units (mma.h) are an odd number of units apart, unless a stride is even.
+void check_banks(const simt::result &r) {
+    for (const simt::bank_row &row : r.bank_rows)
+        if (row.after.file && std::strstr(row.after.file, "mma.h") && row.counts.ratio() != 1)
+            note_fault("matrix instructions have bank conflicts: " + r.conflicts());
+}
+
+// ---- what the cases must have led to
+
+std::map<std::string, bool> covered;
+void cover(const std::string &what, bool seen) {
+    if (seen && coverage_feature)
+        coverage_feature(what.c_str());
+    covered[what] = covered[what] || seen;
+}
+
+void note_access(const std::string &what, const cf_toeplitz_access &a) {
+    for (const int granule : {1, 2, 4, 8})
+        cover(what + ", granules of " + std::to_string(granule), a.granule == granule);
+}
+
+void note_config(const cf_toeplitz_config &c) {
+    static const char *const passes[] = {"y", "gx", "gw"};
+    const std::string pass = std::string(" of ") + passes[c.pass];
+    const std::int64_t items =
+        (c.last ? c.samples : (c.samples + c.planes - 1) / c.planes) * c.tiles_down * c.tiles_across;
+    const bool weights = c.pass == CF_PASS_WEIGHTS;
+    cover("FP16" + pass, c.dtype == CONV_FFT_FP16);
+    cover("BF16" + pass, c.dtype == CONV_FFT_BF16);
+    cover("lines, channels first" + pass, c.line && !c.last);
+    cover("lines, channels last" + pass, c.line && c.last);
+    cover("lines of several tiles" + pass, c.line && c.tiles_across > 1);
+    cover("planes, channels last" + pass, !c.line && c.last);
+    cover("16 channels" + pass, c.last && c.planes == 16);
+    cover("8 channels" + pass, c.last && c.planes == 8);
+    cover("channels that blocks do not fill" + pass, c.last && c.groups % c.planes);
+    cover("channels one by one" + pass, c.last && c.x.granule == 1);
+    cover("whole planes" + pass, c.x.whole);
+    cover("parts of planes" + pass, !c.x.whole && !c.line && !c.last);
+    cover("tiles down and across" + pass, c.tiles_down > 1 && c.tiles_across > 1);
+    cover("several warps" + pass, c.warps > 1 && !c.last);
+    cover("several samples of a block" + pass, !c.last && c.planes > 1);
+    cover("samples that blocks do not fill" + pass, !c.last && c.samples % c.planes);
+    cover("several items of a block" + pass, items > c.grid[1]);
+    cover("several slices" + pass, c.grid[1] > 1);
+    cover("shares of different items" + pass, c.grid[1] > 1 && items % c.grid[1]);
+    cover("FP32 weights" + pass, c.weights == CONV_FFT_FP32);
+    if (!weights) {
+        cover("fragments in shared memory, channels first" + pass, c.in_shared_memory && !c.last);
+        cover("fragments in shared memory, channels last" + pass, c.in_shared_memory && c.last);
+        cover("several groups of outputs" + pass, c.count > 1);
+        cover("scaled weights" + pass, c.scaled);
+    } else {
+        cover("one slice", c.grid[1] == 1);
+        cover("shares of kernel rows", c.shares > 1);
+        cover("shares that kernel rows do not fill", c.kernel[0] % c.of_share);
+        cover("whole planes of gy", c.y.whole);
+        cover("parts of planes of gy", !c.y.whole && !c.line && !c.last);
+        for (const int links : {2, 3, 4})
+            cover("chains of " + std::to_string(links), c.across % links == 0);
+    }
+    for (const int stride : {2, 3, 4})
+        cover("stride " + std::to_string(stride), c.stride[0] == stride || c.stride[1] == stride);
+    if (!c.last) {
+        note_access("loads", c.x);
+        note_access(weights ? "loads of gy" : "stores", c.y);
+    }
+}
+
+// ---- the tests
+
+void all_cases() {
+    const toeplitz_case *cases;
+    const int count = toeplitz_case_list(&cases);
+    for (int i = 0; i < count; ++i) {
+        if (toeplitz_case_part(i) == TEST_LEFT_OUT)
+            continue;
+        const std::string name = cases[i].problem;
+        begin_case(name);
+        run = Run{i, {}, {}, true};
+        toeplitz_opened opened;
+        if (!CHECK_TEXT(toeplitz_case_open(&cases[i], FACTS, &opened), name + ": " + conv_fft_last_error()))
+            continue;
+        for (const cf_pass_plan &pass : opened.plan->pass)
+            if (pass.state) {
+                const cf_toeplitz_config &c = static_cast<const cf_toeplitz_state *>(pass.state)->config;
+                note_config(c);
+                run.conflict_free = run.conflict_free && c.stride[0] % 2 && !c.in_shared_memory;
+            }
+        CHECK_TEXT(toeplitz_case_check(&cases[i], i, &opened), name);
+        CHECK_TEXT(run.fault.empty(), name + ": " + run.fault);
+        toeplitz_case_close(&opened);
+    }
+}
+
+// The replay of one case cannot cover everything.
+void cases_cover() {
+    const bool demanded = !*emitted_selection[2][1];
+    for (const auto &[what, seen] : covered)
+        CHECK_TEXT(seen || !demanded, "no case has " + what);
+}
+
+} // namespace
+
+Registration::Registration(const char *text, Body kernel) { bodies()[text] = kernel; }
+
+// ---- in the place of the library's own
+
+extern "C" conv_fft_status __wrap_cf_kernels_build(cf_gpu *gpu, const cf_source *sources, int count,
+                                                   cf_kernel **built) {
+    for (int i = 0; i < count; ++i) {
+        const auto found = bodies().find(sources[i].text);
+        run.built.push_back({});
+        run.built.back().kernel.gpu = gpu;
+        run.built.back().body = found == bodies().end() ? nullptr : found->second;
+        built[i] = &run.built.back().kernel;
+    }
+    return CONV_FFT_SUCCESS;
+}
+
+extern "C" void __wrap_cf_kernel_destroy(cf_kernel *) {}
+
+extern "C" conv_fft_status __wrap_cf_kernel_start(const cf_kernel *kernel, const cf_launch *shape, void **parameters,
+                                                  cf_cu_stream) {
+    for (const Built &b : run.built) {
+        if (&b.kernel != kernel || !b.body)
+            continue;
+        simt::options options;
+        options.order = simt::order::random;
+        options.seed = unsigned(run.number);
+        options.banks = run.conflict_free;
+        options.shared_limit = std::size_t(kernel->gpu->properties.shared_per_block);
+        const simt::result r = simt::launch(
+            dim3(shape->grid[0], shape->grid[1], shape->grid[2]),
+            dim3(shape->block[0], shape->block[1], shape->block[2]), shape->dynamic_shared,
+            [&] { b.body(*static_cast<const cf_toeplitz_call *>(parameters[0])); }, options);
+        if (!r.ok())
+            note_fault(r.first());
+        check_banks(r);
+        return CONV_FFT_SUCCESS;
+    }
+    note_fault("a kernel is launched that is not expected");
+    return CONV_FFT_SUCCESS;
+}
+
+// The weights of all cases are dense.
+extern "C" conv_fft_status __wrap_cf_gpu_zero(cf_device *, const cf_tensor *gw, const std::int64_t extents[5],
+                                              void *data, struct CUstream_st *) {
+    if (cf_recording_refused())
+        return CONV_FFT_SUCCESS;
+    std::size_t bytes = ref_dtype_size(gw->dtype);
+    for (int d = 0; d < 5; ++d)
+        bytes *= std::size_t(extents[d]);
+    std::memset(data, 0, bytes);
+    return CONV_FFT_SUCCESS;
+}
+
+extern "C" conv_fft_status __wrap_cf_gpu_check_in_context(const cf_gpu *, const cf_gpu_argument *, int, cf_cu_stream) {
+    return CONV_FFT_SUCCESS;
+}
+
+int main() {
+    choose_as_emitted();
+    return run_tests({{"Toeplitz layers", all_cases}, {"what the cases cover", cases_cover}});
+}

@@ -1,0 +1,196 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "kernels/toeplitz_cases.h"
+
+#include "conv/gpu/backend.h"
+#include "kernels/no_driver.h"
+#include "support/layer.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum {
+    FW = CONV_FFT_FORWARD | CONV_FFT_BACKWARD_WEIGHTS,
+    FD = CONV_FFT_FORWARD | CONV_FFT_BACKWARD_DATA
+};
+
+static const toeplitz_case all[] = {
+    /* Planes that a tile holds as a whole: rows of 16, 20, 14 and 7 elements; several samples in a block. */
+    {.problem = "in=6x2x10x16 out=2 groups=2 kernel=5x5 pad=2 dtype=fp16", .spoiled = true},
+    {.problem = "in=5x3x20x20 out=3 groups=3 kernel=5x5 pad=2 dtype=bf16", .processors = 4},
+    {.problem = "in=9x3x14x14 out=3 groups=3 kernel=7x7 pad=3 dtype=fp16", .processors = 2},
+    {.problem = "in=7x3x7x7 out=3 groups=3 kernel=13x13 pad=6 dtype=bf16", .spoiled = true},
+    {.problem = "in=5x2x20x20 out=2 groups=2 kernel=3x3 pad=1 dtype=bf16", .shifted = true, .shared = 20000},
+    {.problem = "in=1x1x1x1 out=1 kernel=1x1 dtype=fp16"},
+    {.problem = "in=17x3x5x9 out=3 groups=3 kernel=1x4 pad=0x2 dtype=bf16", .processors = 3},
+    {.problem = "in=2x3x3x5 out=3 groups=3 kernel=9x9 pad=4 dtype=fp16"},
+    /* Planes of several warps and of several tiles, down and across. */
+    {.problem = "in=2x2x37x40 out=2 groups=2 kernel=7x7 pad=3 dtype=bf16"},
+    {.problem = "in=2x2x70x24 out=2 groups=2 kernel=3x3 pad=1 dtype=fp16", .spoiled = true},
+    {.problem = "in=2x2x18x75 out=2 groups=2 kernel=3x3 pad=1 dtype=fp16", .processors = 2},
+    {.problem = "in=1x2x66x150 out=2 groups=2 kernel=5x9 pad=2x4 dtype=bf16", .processors = 3},
+    /* Fragments in shared memory. */
+    {.problem = "in=3x2x14x14 out=2 groups=2 kernel=27x27 pad=13 dtype=fp16", .processors = 2},
+    {.problem = "in=2x1x20x44 out=1 kernel=31x31 pad=15 dtype=bf16"},
+    {.problem = "in=2x9x20x20 out=9 groups=9 kernel=17x17 pad=8 layout=last dtype=fp16", .passes = FD},
+    /* Asymmetric padding, more padding than taps, kernels of even size, output without padding. */
+    {.problem = "in=3x3x19x18 out=3 groups=3 kernel=4x3 pad=2:0x1:3 dtype=fp16", .spoiled = true},
+    {.problem = "in=2x2x11x13 out=2 groups=2 kernel=3x2 pad=5x4 dtype=bf16"},
+    {.problem = "in=2x2x30x31 out=2 groups=2 kernel=6x8 dtype=fp16"},
+    /* Strides. */
+    {.problem = "in=4x3x33x31 out=3 groups=3 kernel=3x3 pad=1 stride=2 dtype=fp16", .passes = FW, .processors = 2},
+    {.problem = "in=3x2x28x28 out=2 groups=2 kernel=5x5 pad=2 stride=2 dtype=bf16", .passes = FW, .spoiled = true},
+    {.problem = "in=2x2x40x37 out=2 groups=2 kernel=7x5 pad=3x2 stride=3x4 dtype=fp16", .passes = FW},
+    /* Channels last: 16, 8, several blocks, and odd numbers of channels. */
+    {.problem = "in=2x16x18x20 out=16 groups=16 kernel=5x5 pad=2 layout=last dtype=bf16", .spoiled = true},
+    {.problem = "in=3x8x10x14 out=8 groups=8 kernel=3x3 pad=1 layout=last dtype=fp16", .processors = 2},
+    {.problem = "in=2x13x9x70 out=13 groups=13 kernel=4x3 pad=2:0x1:3 layout=last dtype=bf16", .spoiled = true},
+    {.problem = "in=2x10x17x18 out=10 groups=10 kernel=3x3 pad=1 stride=2 layout=last dtype=fp16", .passes = FW},
+    {.problem = "in=2x20x14x14 out=20 groups=20 kernel=3x5 pad=1x2 layout=last dtype=fp16", .shared = 32000},
+    {.problem = "in=2x6x9x14 out=6 groups=6 kernel=3x3 pad=1 layout=last dtype=bf16", .shifted = true},
+    /* Signals of one axis. */
+    {.problem = "in=5x3x200 out=3 groups=3 kernel=31 pad=15 dtype=fp16", .spoiled = true},
+    {.problem = "in=3x2x2048 out=2 groups=2 kernel=4 pad=3:0 dtype=bf16", .processors = 2},
+    {.problem = "in=2x1x1500 out=1 kernel=128 pad=127:0 dtype=fp16"},
+    {.problem = "in=1x1x9001 out=1 kernel=64 pad=63:0 dtype=bf16"},
+    {.problem = "in=3x2x1000 out=2 groups=2 kernel=9 pad=4 stride=2 dtype=fp16", .passes = FW},
+    {.problem = "in=3x2x37 out=2 groups=2 kernel=37 pad=36:0 dtype=fp16"},
+    {.problem = "in=2x17x1500 out=17 groups=17 kernel=4 pad=3:0 layout=last dtype=bf16", .spoiled = true},
+    {.problem = "in=2x8x300 out=8 groups=8 kernel=64 pad=63:0 layout=last dtype=fp16", .processors = 2},
+    {.problem = "in=2x5x300 out=5 groups=5 kernel=6 pad=1:3 stride=3 layout=last dtype=fp16", .passes = FW},
+    /* FP32 weights and gradients of weights. */
+    {.problem = "in=5x3x20x20 out=3 groups=3 kernel=5x5 pad=2 dtype=fp16 w=fp32 math=half", .processors = 2},
+    {.problem = "in=2x9x12x20 out=9 groups=9 kernel=5x5 pad=2 layout=last dtype=fp16 w=fp32 math=half"},
+    {.problem = "in=3x12x10x10 out=12 groups=12 kernel=5x5 pad=2 layout=last dtype=bf16 w=fp32 math=half"},
+    {.problem = "in=5x3x20x20 out=3 groups=3 kernel=5x5 pad=2 dtype=bf16 gw=fp32", .processors = 3},
+    {.problem = "in=3x2x700 out=2 groups=2 kernel=16 pad=15:0 dtype=fp16 w=fp32 math=half"},
+};
+
+enum {
+    COUNT = sizeof all / sizeof all[0]
+};
+static test_part parts[COUNT];
+
+int toeplitz_case_list(const toeplitz_case **cases) {
+    const char *names[COUNT];
+    for (int i = 0; i < COUNT; i++)
+        names[i] = all[i].problem;
+    test_parts("toeplitz", names, COUNT, parts);
+    *cases = all;
+    return COUNT;
+}
+
+test_part toeplitz_case_part(int number) { return parts[number]; }
+
+/* ------------------------------------------------------------------------------------------------------------ plans */
+
+static conv_fft_status open_case(const toeplitz_case *c, const char *properties, toeplitz_opened *o) {
+    cf_layer made;
+    cf_strategy strategy[CF_PASS_COUNT];
+    uint64_t smallest;
+    memset(o, 0, sizeof *o);
+    CF_FORWARD(conv_fft_problem_parse(c->problem, &o->problem, NULL, 0));
+    CF_FORWARD(cf_gpu_properties_load(properties, &o->gpu.properties));
+    no_driver(&o->gpu);
+    o->gpu.properties.multiprocessors = c->processors ? c->processors : 1;
+    if (c->shared) {
+        o->gpu.properties.shared_per_block = c->shared;
+        o->gpu.properties.shared_per_multiprocessor = c->shared + o->gpu.properties.shared_reserved_per_block;
+    }
+    CF_FORWARD(cf_gpu_layers_create(&o->gpu, &o->device));
+    CF_FORWARD(cf_layer_make(&o->problem, &made));
+    for (int pass = 0; pass < CF_PASS_COUNT; ++pass)
+        CF_FORWARD(cf_strategy_parse("toeplitz", o->problem.rank, &strategy[pass]));
+    const int passes = c->passes ? c->passes : CONV_FFT_ALL_PASSES;
+    return cf_plan_create(&made, o->device, passes, strategy, c->shifted, 0, &smallest, &o->plan);
+}
+
+bool toeplitz_case_open(const toeplitz_case *c, const char *properties, toeplitz_opened *o) {
+    if (open_case(c, properties, o) == CONV_FFT_SUCCESS)
+        return true;
+    toeplitz_case_close(o);
+    return false;
+}
+
+void toeplitz_case_close(toeplitz_opened *o) {
+    cf_plan_destroy(o->plan);
+    cf_gpu_layers_destroy(o->device);
+}
+
+/* --------------------------------------------------------------------------------------------------------- checking */
+
+/* The result of a pass, in memory that the caller frees. */
+static double *run_pass(layer *l, const conv_fft_plan *plan, conv_fft_pass pass, result *r) {
+    const void *const x = l->x.tensor.memory.data, *const w = l->w.tensor.memory.data,
+                      *const gy = l->gy.tensor.memory.data;
+    void *const out = r->tensor.memory.data;
+    guarded ws = layer_workspace(l, plan, pass);
+    tensor_poison(&r->tensor);
+    const conv_fft_status status = pass == CONV_FFT_FORWARD
+                                       ? conv_fft_forward(plan, x, w, NULL, out, ws.data, ws.bytes, NULL)
+                                   : pass == CONV_FFT_BACKWARD_DATA
+                                       ? conv_fft_backward_data(plan, w, gy, out, 0, ws.data, ws.bytes, NULL)
+                                       : conv_fft_backward_weights(plan, x, gy, out, NULL, 0, ws.data, ws.bytes, NULL);
+    check_status(status, "a call");
+    release_workspace(&ws, "a call");
+    double *const values = test_alloc((size_t)r->tensor.count * sizeof *values);
+    tensor_get(&r->tensor, values);
+    return values;
+}
+
+/* A NaN in one channel of one sample is seen in the result of this channel and sample, and does not change a bit of
+ * others. For the gradient of the weights, it does not change other channels. */
+static void check_spoiled(layer *l, const conv_fft_plan *plan, conv_fft_pass pass) {
+    operand *const in = pass == CONV_FFT_BACKWARD_DATA ? &l->gy : &l->x;
+    result *const r = pass == CONV_FFT_FORWARD ? &l->y : pass == CONV_FFT_BACKWARD_DATA ? &l->gx : &l->gw;
+    const int64_t groups = in->tensor.extent[1], inner = in->tensor.count / in->tensor.extent[0] / groups,
+                  out = pass == CONV_FFT_BACKWARD_WEIGHTS ? r->tensor.count / groups
+                                                          : r->tensor.count / r->tensor.extent[0] / groups,
+                  plane = pass == CONV_FFT_BACKWARD_WEIGHTS ? 1 : groups + 1, at = (groups + 1) * inner + inner / 2;
+    double *const before = run_pass(l, plan, pass, r), *const values = in->values, good = values[at];
+    values[at] = NAN;
+    tensor_set(&in->tensor, values);
+    double *const after = run_pass(l, plan, pass, r);
+    values[at] = good;
+    tensor_set(&in->tensor, values);
+    int64_t seen = 0, changed = 0;
+    for (int64_t i = 0; i < r->tensor.count; i++) {
+        if (i / out == plane)
+            seen += isnan(after[i]);
+        else
+            changed += memcmp(&before[i], &after[i], sizeof before[i]) != 0;
+    }
+    if (seen == 0 || changed > 0)
+        case_fail("pass %d: a NaN is seen %lld times, and changes %lld results of other planes", (int)pass,
+                  (long long)seen, (long long)changed);
+    free(before);
+    free(after);
+}
+
+bool toeplitz_case_check(const toeplitz_case *c, int number, const toeplitz_opened *o) {
+    const int failures = case_failures();
+    char variables[256];
+    snprintf(variables, sizeof variables, "CONV_FFT_TEST_CASE='%s'", c->problem);
+    case_begin(c->problem, variables);
+    generator g = generator_create((uint64_t)number);
+    tensor_align(c->shifted ? 0 : 64);
+    tolerate_fast_math();
+    layer l = layer_create(&o->problem, &g);
+    const bool gx = o->plan->passes & CONV_FFT_BACKWARD_DATA, gw = o->plan->passes & CONV_FFT_BACKWARD_WEIGHTS;
+    const backward_call overwrite = {.gx = gx, .gw = gw, .separate = number % 2},
+                        add = {.gx = gx,
+                               .gw = gw,
+                               .separate = !overwrite.separate,
+                               .flags = (gx ? CONV_FFT_ACCUMULATE_GX : 0) | (gw ? CONV_FFT_ACCUMULATE_GW : 0)};
+    layer_check_forward(&l, o->plan, true);
+    layer_check_forward(&l, o->plan, false);
+    layer_check_backward(&l, o->plan, &overwrite);
+    layer_check_backward(&l, o->plan, &add);
+    for (int pass = 0; pass < CF_PASS_COUNT; ++pass)
+        if (c->spoiled && (o->plan->passes & 1 << pass))
+            check_spoiled(&l, o->plan, (conv_fft_pass)(1 << pass));
+    layer_destroy(&l);
+    tensor_align(0);
+    return case_failures() == failures;
+}
