@@ -175,8 +175,8 @@ static void recorded_calls_launch_the_same(void **state) {
     assert_int_equal(case_failures(), failures);
 }
 
-/* Plans of family toeplitz, which the cost model chooses here for every pass. The gradient of the weights adds slices in
- * the workspace. */
+/* Plans of family toeplitz, which the cost model chooses here for every pass. The gradient of the weights adds slices
+ * in the workspace. */
 static void toeplitz_calls_are_recorded(void **state) {
     static const char *const lines[] = {
         "in=64x128x56x56 out=128 groups=128 kernel=7x7 pad=3 dtype=fp16",

@@ -276,9 +276,7 @@ CF_DEVICE void convolve_tile(const cf_toeplitz_call &call, const Fragments<F> &b
         stage_outputs<F>(mine, sum);
         if (F::LAST) {
             __syncthreads();
-            store_channels<F>(call, out, output, g, sample, group - plane);
-            if (F::COUNT > 1)
-                __syncthreads();
+            store_channels<F>(call, out, output, g, sample, group - plane); /* COUNT is 1 */
         } else {
             __syncwarp();
             store_rows<F>(call, mine, output, part, g, own, group);

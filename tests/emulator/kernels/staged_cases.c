@@ -14,7 +14,7 @@
 #include <string.h>
 
 typedef struct staged_case {
-    const char *line, *strategy; /* of all passes; behind a semicolon: that of backward data */
+    const char *line, *strategy; /* of all passes */
     bool older;                  /* a GPU without bulk copies */
     size_t align;                /* bytes */
 } staged_case;
@@ -78,46 +78,16 @@ static const staged_case cases[] = {
     {"in=3x5x19x23 out=4 kernel=5x4 pad=3:1x2 mode=circular layout=last", "staged basis=12x15 tiles=3x3" FLOATS, true,
      4},
     {"in=2x3x17 out=4 kernel=4 stride=3 pad=2 dtype=fp64 math=fp64", "staged basis=21 tiles=1" SPECTRUM("loop", "fp64"),
-     false, 8},
-    /* Family toeplitz: planes of one warp, of several, of several tiles, and whole planes. */
-    {"in=3x2x20x20 out=2 groups=2 kernel=5x5 pad=2 dtype=fp16", "toeplitz", false, 64},
-    {"in=2x2x40x44 out=2 groups=2 kernel=3x7 pad=1x3 dtype=bf16", "toeplitz", false, 64},
-    {"in=2x2x70x75 out=2 groups=2 kernel=4x3 pad=2:0x1:3 dtype=fp16", "toeplitz", false, 64},
-    /* Rows that begin anywhere, and tensors that do. */
-    {"in=3x3x7x7 out=3 groups=3 kernel=13x13 pad=6 dtype=bf16", "toeplitz", false, 64},
-    {"in=3x2x14x14 out=2 groups=2 kernel=7x7 pad=3 dtype=fp16", "toeplitz", false, 2},
-    /* Fragments in shared memory, for several samples at once. */
-    {"in=5x2x14x14 out=2 groups=2 kernel=27x27 pad=13 dtype=fp16", "toeplitz", false, 64},
-    /* Strides. */
-    {"in=2x2x33x31 out=2 groups=2 kernel=3x3 pad=1 stride=2 dtype=fp16",
-     "toeplitz; staged basis=20x20 tiles=1x1" FLOATS, false, 64},
-    {"in=2x16x20x21 out=16 groups=16 kernel=5x4 pad=2x1 stride=2x3 dtype=bf16 layout=last",
-     "toeplitz; staged basis=24x24 tiles=1x1" FLOATS, false, 64},
-    /* Channels last: 16 channels of a block, and 8; an odd number of them; kernel rows in shares. */
-    {"in=2x20x20x20 out=20 groups=20 kernel=5x5 pad=2 dtype=fp16 layout=last", "toeplitz", false, 64},
-    {"in=2x7x17x18 out=7 groups=7 kernel=9x9 pad=4 dtype=bf16 layout=last wlayout=last", "toeplitz", false, 2},
-    /* Signals: several rows, several tiles, long kernels, stride; channels last. */
-    {"in=3x2x200 out=2 groups=2 kernel=31 pad=15 dtype=fp16", "toeplitz", false, 64},
-    {"in=2x2x3000 out=2 groups=2 kernel=128 pad=127:0 dtype=bf16", "toeplitz", false, 64},
-    {"in=2x2x1000 out=2 groups=2 kernel=9 pad=4 stride=2 dtype=fp16", "toeplitz; staged basis=512 tiles=1" FLOATS,
-     false, 64},
-    {"in=2x12x500 out=12 groups=12 kernel=64 pad=63:0 dtype=fp16 layout=last", "toeplitz", false, 64},
-    /* FP32 weights. */
-    {"in=3x2x20x20 out=2 groups=2 kernel=5x5 pad=2 dtype=fp16 w=fp32 math=half", "toeplitz", false, 64},
-    {"in=2x9x20x20 out=9 groups=9 kernel=5x5 pad=2 dtype=bf16 w=fp32 math=half layout=last", "toeplitz", false, 64}};
+     false, 8}};
 
 static conv_fft_plan *plan_of(const staged_case *c, const conv_fft_problem *problem, cf_device *device) {
     cf_layer made;
     cf_strategy strategy[CF_PASS_COUNT];
     uint64_t smallest = 0;
     conv_fft_plan *plan = NULL;
-    char first[256];
-    const char *const second = strchr(c->strategy, ';');
-    snprintf(first, sizeof first, "%.*s", (int)strcspn(c->strategy, ";"), c->strategy);
     bool good = cf_layer_make(problem, &made) == CONV_FFT_SUCCESS;
     for (int pass = 0; good && pass < CF_PASS_COUNT; pass++)
-        good = cf_strategy_parse(pass == CF_PASS_DATA && second ? second + 2 : first, problem->rank, &strategy[pass]) ==
-               CONV_FFT_SUCCESS;
+        good = cf_strategy_parse(c->strategy, problem->rank, &strategy[pass]) == CONV_FFT_SUCCESS;
     if (!good ||
         cf_plan_create(&made, device, CONV_FFT_ALL_PASSES, strategy, true, 0, &smallest, &plan) != CONV_FFT_SUCCESS)
         case_fail("%s", conv_fft_last_error());
@@ -147,8 +117,7 @@ static double *run_pass(layer *l, const conv_fft_plan *plan, conv_fft_pass pass,
 /* An infinity in channel 1 of the last sample reaches its results, and does not change a bit of other samples. For the
  * gradient of the weights, it does not change other channels. */
 static void check_infinity(layer *l, const conv_fft_plan *plan, conv_fft_pass pass) {
-    const bool weights = pass == CONV_FFT_BACKWARD_WEIGHTS,
-               depthwise = l->problem.groups > 1 && l->gw.tensor.extent[1] == 1;
+    const bool weights = pass == CONV_FFT_BACKWARD_WEIGHTS;
     operand *const in = pass == CONV_FFT_BACKWARD_DATA ? &l->gy : &l->x;
     result *const r = pass == CONV_FFT_FORWARD ? &l->y : weights ? &l->gw : &l->gx;
     const int64_t count = r->tensor.count, sample = in->tensor.count / in->tensor.extent[0],
@@ -165,7 +134,7 @@ static void check_infinity(layer *l, const conv_fft_plan *plan, conv_fft_pass pa
     int64_t seen = 0, changed = 0;
     double change = 0, norm = 0;
     for (int64_t i = 0; i < count; i++) {
-        if (weights ? (depthwise ? i / taps : i / taps % channels) == 1 : i >= others) {
+        if (weights ? i / taps % channels == 1 : i >= others) {
             seen += !isfinite(after[i]);
         } else if (weights) {
             change += (after[i] - before[i]) * (after[i] - before[i]);

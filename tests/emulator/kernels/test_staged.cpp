@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Whole layers of families `staged` and `toeplitz` as a GPU runs them, with scales, chunks and kept spectra. Each
- * kernel of a plan is compiled for the emulator at its first launch, from the text that NVRTC would get. */
+/* Whole layers of family `staged` as a GPU runs them, with scales, chunks and kept spectra. Each kernel of a plan is
+ * compiled for the emulator at its first launch, from the text that NVRTC would get. */
 #include "check.h"
 #include "simt.h"
 

@@ -82,8 +82,6 @@ void note_config(const cf_toeplitz_config &c) {
     cover("parts of planes" + pass, !c.x.whole && !c.line && !c.last);
     cover("tiles down and across" + pass, c.tiles_down > 1 && c.tiles_across > 1);
     cover("several warps" + pass, c.warps > 1 && !c.last);
-    cover("several samples of a block" + pass, !c.last && c.planes > 1);
-    cover("samples that blocks do not fill" + pass, !c.last && c.samples % c.planes);
     cover("several items of a block" + pass, items > c.grid[1]);
     cover("several slices" + pass, c.grid[1] > 1);
     cover("shares of different items" + pass, c.grid[1] > 1 && items % c.grid[1]);
@@ -93,6 +91,8 @@ void note_config(const cf_toeplitz_config &c) {
         cover("fragments in shared memory, channels last" + pass, c.in_shared_memory && c.last);
         cover("several groups of outputs" + pass, c.count > 1);
         cover("scaled weights" + pass, c.scaled);
+        cover("several samples of a block" + pass, !c.last && c.planes > 1);
+        cover("samples that blocks do not fill" + pass, !c.last && c.samples % c.planes);
     } else {
         cover("one slice", c.grid[1] == 1);
         cover("shares of kernel rows", c.shares > 1);

@@ -31,7 +31,7 @@ static const toeplitz_case all[] = {
     {.problem = "in=2x2x18x75 out=2 groups=2 kernel=3x3 pad=1 dtype=fp16", .processors = 2},
     {.problem = "in=1x2x66x150 out=2 groups=2 kernel=5x9 pad=2x4 dtype=bf16", .processors = 3},
     /* Fragments in shared memory. */
-    {.problem = "in=3x2x14x14 out=2 groups=2 kernel=27x27 pad=13 dtype=fp16", .processors = 2},
+    {.problem = "in=5x2x14x14 out=2 groups=2 kernel=27x27 pad=13 dtype=fp16", .processors = 2},
     {.problem = "in=2x1x20x44 out=1 kernel=31x31 pad=15 dtype=bf16"},
     {.problem = "in=2x9x20x20 out=9 groups=9 kernel=17x17 pad=8 layout=last dtype=fp16", .passes = FD},
     /* Asymmetric padding, more padding than taps, kernels of even size, output without padding. */
