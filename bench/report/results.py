@@ -6,8 +6,8 @@ import pathlib
 import re
 
 COLUMNS = "suite,case,pass,precision,layout,impl,ms,workspace_bytes,rel_l2,strategy".split(",")
-SUITES = ["fft", "table4", "nets", "grid", "volumes", "signals", "depthwise", "longconv", "torch-depthwise",
-          "torch-longconv", "steps"]
+SUITES = ["fft", "table4", "nets", "grid", "volumes", "signals", "depthwise", "causal", "longconv",
+          "torch-depthwise", "torch-longconv", "steps"]
 PASSES = ["fprop", "bprop", "accgrad", "backward", "r2c", "c2r", "c2c", "forward", "forward-graph", "bprop-graph",
           "accgrad-graph", "training", "training-graph", "step", "step-graph", "step-gpus1", "step-gpus2"]
 HALVES = ["bprop", "accgrad"]
