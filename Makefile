@@ -185,6 +185,7 @@ bench-gpu:
 	$(GPU_BENCH) $(SUITES) --class fp16 --layout last
 	$(GPU_BENCH) $(SUITES) --class bf16
 	$(GPU_BENCH) $(SUITES) --class bf16 --layout last
+	$(GPU_BENCH) --suite causal=networks/causal.txt --class bf16
 	$(GPU_BENCH) --suite grid=networks/grid.txt --seconds 0.05 --search 1
 	$(GPU_TUNED) --suite table4=networks/table4.txt --suite nets=networks/alexnet.txt \
 	    --suite nets=networks/overfeat_fast.txt

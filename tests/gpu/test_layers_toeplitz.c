@@ -103,6 +103,6 @@ int main(void) {
     gpu_read_filters();
     const int status =
         gpu_exit_status(cmocka_run_group_tests_name("fused layers on a GPU", tests, device_gpu_setup, device_teardown));
-    print_worst_ratios("fused on a GPU");
+    print_worst_ratios("toeplitz on a GPU");
     return status;
 }
