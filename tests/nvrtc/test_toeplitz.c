@@ -12,7 +12,7 @@
 #include "support/nvrtc_compile.h"
 
 enum {
-    ALLOWED = 352 /* bytes of spills, where sums of gw fill the registers */
+    ALLOWED = 448 /* bytes of spills, where sums of gw fill the registers */
 };
 
 static const char *const problems[] = {

@@ -20,7 +20,7 @@ enum {
     MAX_EXTENT = 1 << 28,
     HELD_FRAGMENTS = 32, /* of B, in the registers of a thread; more are in shared memory */
     MAX_SUMS = 112,      /* of D, in the registers of a thread */
-    FEW_SUMS = 88,       /* the same if two shares have no more: that is faster */
+    FEW_SUMS = 88,       /* the same, channels first, if two shares have no more: that is faster */
     MAX_WARPS = 16       /* of a block for the gradient of the weights */
 };
 
@@ -171,7 +171,8 @@ static void set_weight_tiles(cf_toeplitz_config *c, int64_t rows, int64_t column
         c->width = 16 * c->across;
     }
     c->reach = (int)cf_ceil_div(15 * c->stride[1] + c->kernel[1] + c->lead, 8);
-    const int of_row = 4 * c->reach, sums = c->kernel[0] * of_row, most = sums <= 2 * FEW_SUMS ? FEW_SUMS : MAX_SUMS;
+    const int of_row = 4 * c->reach, sums = c->kernel[0] * of_row,
+              most = !c->last && sums <= 2 * FEW_SUMS ? FEW_SUMS : MAX_SUMS;
     c->shares = (int)cf_ceil_div(sums, cf_max(most, of_row));
     c->of_share = (int)cf_ceil_div(c->kernel[0], c->shares);
     c->shares = (int)cf_ceil_div(c->kernel[0], c->of_share);
