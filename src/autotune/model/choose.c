@@ -38,7 +38,8 @@ typedef struct search {
     bool smallest; /* look for the smallest workspace instead of the least time */
     double best;
     cf_strategy strategy[CF_PASS_COUNT];
-    /* The feasible fused strategies of each pass, if fused kernels may be chosen. Then the best one that runs. */
+    /* The feasible fused strategies of each pass, if fused kernels may be chosen. Then the best one that runs, or the
+     * only strategy of a family that is faster. */
     bool fuses;
     fused_choices choices[CF_PASS_COUNT];
     double fused_seconds[CF_PASS_COUNT];

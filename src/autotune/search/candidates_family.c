@@ -42,8 +42,7 @@ conv_fft_status cf_candidates_add_family(const cf_tuning_job *job, const cf_fami
         g[pass].job = job;
         g[pass].pass = pass;
         status = family->candidates(job->layer, job->context->device, pass, gather, &g[pass]);
-        /* These families are other libraries. If one does not work here, it has no candidates, and the search goes
-         * on. */
+        /* A family that does not work here has no candidates, and the search goes on. */
         if (status != CONV_FFT_OUT_OF_MEMORY)
             status = CONV_FFT_SUCCESS;
         complete = complete && (g[pass].count > 0 || fills);
