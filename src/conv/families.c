@@ -4,6 +4,7 @@
 #include "conv/cufft/cufft.h"
 #include "conv/fused/fused.h"
 #include "conv/long1d/long1d.h"
+#include "conv/spatial/spatial.h"
 #include "conv/staged/staged.h"
 #include "conv/toeplitz/toeplitz.h"
 
@@ -12,6 +13,7 @@ const cf_family *const cf_families[] = {
     &cf_fused_family,
     &cf_long1d_family,
     &cf_toeplitz_family,
+    &cf_spatial_family,
     &cf_cufft_family,
     &cf_cudnn_family,
     NULL,

@@ -16,8 +16,9 @@ extern const char cf_tensor_fft_kernel_text[];
 extern const char cf_fused_kernel_text[];
 extern const char cf_long1d_kernel_text[];
 
-/* conv/toeplitz. It does not follow the text of fbfft: it has what it needs of fbfft/common. */
+/* conv/toeplitz and conv/spatial. They do not follow the text of fbfft: they have what they need of fbfft/common. */
 extern const char cf_toeplitz_kernel_text[];
+extern const char cf_spatial_kernel_text[];
 
 /* conv/gpu/gemm: products per frequency on tensor cores. */
 extern const char cf_cgemm_kernel_text[];

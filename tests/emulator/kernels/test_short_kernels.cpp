@@ -1,23 +1,24 @@
 // SPDX-License-Identifier: Apache-2.0
-// Family `toeplitz`: its plans and cf_toeplitz_run() itself, with launches in the emulator.
+// Families `toeplitz` and `spatial`: their plans and their own calls, with launches in the emulator.
 #include "check.h"
 #include "kernels/emitted.h"
-#include "kernels/toeplitz_registration.h"
+#include "kernels/short_kernel_registration.h"
 
 extern "C" {
 #include "cuda/driver/pointer_check.h"
 #include "cuda/jit/launch.h"
-#include "kernels/toeplitz_cases.h"
+#include "kernels/short_kernel_cases.h"
 #include "reference/dtype.h"
 }
 
 #include <cstring>
 #include <deque>
+#include <functional>
 #include <map>
 
 namespace {
 
-typedef void (*Body)(cf_toeplitz_call);
+typedef std::function<void(const void *)> Body; // of the arguments of a call
 
 std::map<std::string, Body> &bodies() { // by their texts
     static std::map<std::string, Body> all;
@@ -62,9 +63,48 @@ void note_access(const std::string &what, const cf_toeplitz_access &a) {
         cover(what + ", granules of " + std::to_string(granule), a.granule == granule);
 }
 
-void note_config(const cf_toeplitz_config &c) {
+std::string of_pass(const char *family, int pass) {
     static const char *const passes[] = {"y", "gx", "gw"};
-    const std::string pass = std::string(" of ") + passes[c.pass];
+    return std::string(" of ") + passes[pass] + ", " + family;
+}
+
+void note_spatial(const cf_spatial_config &c) {
+    const std::string pass = of_pass("spatial", c.pass);
+    const std::string layout = (c.last ? ", channels last" : ", channels first") + pass;
+    const std::int64_t rounds = c.last ? (c.items + c.strips - 1) / c.strips : c.items;
+    cover("FP32" + layout, c.dtype == CONV_FFT_FP32);
+    cover("16 bits" + layout, c.dtype != CONV_FFT_FP32);
+    cover("a stride" + layout, c.axis[1].stride > 1 || c.axis[2].stride > 1);
+    cover("a dilation" + layout, c.axis[1].dilation > 1 || c.axis[2].dilation > 1);
+    cover("several chunks" + layout, c.chunks > 1);
+    cover("chunks that taps do not fill" + layout, c.kernel[2] % c.axis[2].taps != 0);
+    cover("depths" + layout, c.kernel[0] > 1);
+    cover("several channels of a group" + layout, c.own > 1 && c.summed > 1);
+    cover("several items of a block" + layout, rounds > c.grid[1]);
+    cover("strips that planes do not fill" + layout, c.along[2] > 1 && c.along[1] > 1);
+    if (c.pass != CF_PASS_DATA)
+        cover("padding that repeats x" + layout, c.mode != CONV_FFT_PAD_ZEROS);
+    if (c.last) {
+        cover("pairs of channels" + pass, c.vector == 2);
+        cover("single channels" + pass, c.vector == 1);
+        cover("several blocks of channels" + pass, c.grid[0] > 1);
+        cover("channels that blocks do not fill" + pass, c.channels % (c.lanes * c.vector) != 0);
+    } else {
+        cover("tiles with gaps" + pass, c.skewed);
+        cover("tiles without gaps" + pass, !c.skewed);
+        cover("several samples of a block" + pass, c.planes > 1);
+        cover("samples that blocks do not fill" + pass, c.samples % c.planes != 0);
+    }
+    if (c.pass == CF_PASS_WEIGHTS) {
+        cover("one slice" + layout, c.grid[1] == 1);
+        cover("several slices" + layout, c.grid[1] > 1);
+        cover("shares of kernel rows" + layout, c.shares > 1);
+        cover("shares that kernel rows do not fill" + layout, c.kernel[1] % c.rows != 0);
+    }
+}
+
+void note_config(const cf_toeplitz_config &c) {
+    const std::string pass = of_pass("toeplitz", c.pass);
     const std::int64_t items =
         (c.last ? c.samples : (c.samples + c.planes - 1) / c.planes) * c.tiles_down * c.tiles_across;
     const bool weights = c.pass == CF_PASS_WEIGHTS;
@@ -113,26 +153,29 @@ void note_config(const cf_toeplitz_config &c) {
 // ---- the tests
 
 void all_cases() {
-    const toeplitz_case *cases;
-    const int count = toeplitz_case_list(&cases);
+    const short_case *cases;
+    const int count = short_case_list(&cases);
     for (int i = 0; i < count; ++i) {
-        if (toeplitz_case_part(i) == TEST_LEFT_OUT)
+        if (short_case_part(i) == TEST_LEFT_OUT)
             continue;
         const std::string name = cases[i].problem;
         begin_case(name);
         run = Run{i, {}, {}, true};
-        toeplitz_opened opened;
-        if (!CHECK_TEXT(toeplitz_case_open(&cases[i], FACTS, &opened), name + ": " + conv_fft_last_error()))
+        short_opened opened;
+        if (!CHECK_TEXT(short_case_open(&cases[i], FACTS, &opened), name + ": " + conv_fft_last_error()))
             continue;
         for (const cf_pass_plan &pass : opened.plan->pass)
-            if (pass.state) {
+            if (pass.state && cases[i].spatial) {
+                note_spatial(static_cast<const cf_spatial_state *>(pass.state)->config);
+                run.conflict_free = false;
+            } else if (pass.state) {
                 const cf_toeplitz_config &c = static_cast<const cf_toeplitz_state *>(pass.state)->config;
                 note_config(c);
                 run.conflict_free = run.conflict_free && c.stride[0] % 2 && !c.in_shared_memory;
             }
-        CHECK_TEXT(toeplitz_case_check(&cases[i], i, &opened), name);
+        CHECK_TEXT(short_case_check(&cases[i], i, &opened), name);
         CHECK_TEXT(run.fault.empty(), name + ": " + run.fault);
-        toeplitz_case_close(&opened);
+        short_case_close(&opened);
     }
 }
 
@@ -145,7 +188,12 @@ void cases_cover() {
 
 } // namespace
 
-Registration::Registration(const char *text, Body kernel) { bodies()[text] = kernel; }
+Registration::Registration(const char *text, void (*kernel)(cf_toeplitz_call)) {
+    bodies()[text] = [kernel](const void *call) { kernel(*static_cast<const cf_toeplitz_call *>(call)); };
+}
+Registration::Registration(const char *text, void (*kernel)(cf_spatial_call)) {
+    bodies()[text] = [kernel](const void *call) { kernel(*static_cast<const cf_spatial_call *>(call)); };
+}
 
 // ---- in the place of the library's own
 
@@ -176,7 +224,7 @@ extern "C" conv_fft_status __wrap_cf_kernel_start(const cf_kernel *kernel, const
         const simt::result r = simt::launch(
             dim3(shape->grid[0], shape->grid[1], shape->grid[2]),
             dim3(shape->block[0], shape->block[1], shape->block[2]), shape->dynamic_shared,
-            [&] { b.body(*static_cast<const cf_toeplitz_call *>(parameters[0])); }, options);
+            [&] { b.body(parameters[0]); }, options);
         if (!r.ok())
             note_fault(r.first());
         check_banks(r);

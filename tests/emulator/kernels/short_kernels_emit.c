@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* toeplitz_emit FACTS float CORE SHARE PREFIX: write the kernels of the cases of this run to CORE sources of the core
- * and SHARE sources of the share (emit.h). toeplitz_registration.h explains the sources. */
+/* short_kernels_emit FACTS float CORE SHARE PREFIX: write the kernels of the cases of this run to CORE sources of the core
+ * and SHARE sources of the share (emit.h). short_kernel_registration.h explains the sources. */
 #include "kernels/emit.h"
-#include "kernels/toeplitz_cases.h"
+#include "kernels/short_kernel_cases.h"
 
 #include "cuda/jit/kernel.h"
 
@@ -26,13 +26,13 @@ conv_fft_status __wrap_cf_kernels_build(cf_gpu *gpu, const cf_source *sources, i
 conv_fft_status __wrap_cf_kernels_build(cf_gpu *gpu, const cf_source *sources, int count, cf_kernel **built) {
     built_one.gpu = gpu;
     for (int i = 0; i < count; ++i) {
-        const char *const text = sources[i].text;
+        const char *const text = sources[i].text, *const entry = sources[i].name;
         char name[64];
         built[i] = &built_one;
-        if (strcmp(sources[i].name, "cf_toeplitz") != 0)
+        if (strcmp(entry, "cf_toeplitz") != 0 && strcmp(entry, "cf_spatial") != 0)
             continue;
         snprintf(name, sizeof name, "kernel_%d_%d", number, kernels++);
-        fprintf(out, "#define cf_toeplitz %s\nnamespace in_%s {\n%s}\n#undef cf_toeplitz\n", name, name, text);
+        fprintf(out, "#define %s %s\nnamespace in_%s {\n%s}\n#undef %s\n", entry, name, name, text, entry);
         fprintf(out, "static const Registration add_%s(R\"(%s)\", in_%s::%s);\n\n", name, text, name, name);
     }
     return CONV_FFT_SUCCESS;
@@ -49,27 +49,27 @@ conv_fft_status __wrap_cf_gpu_zero(cf_device *device, const cf_tensor *tensor, c
     return CONV_FFT_SUCCESS;
 }
 
-static void emit_part(emission *e, test_part part, const char *properties, const toeplitz_case *cases, int count) {
-    toeplitz_opened o;
+static void emit_part(emission *e, test_part part, const char *properties, const short_case *cases, int count) {
+    short_opened o;
     for (number = 0; number < count; ++number) {
-        if (toeplitz_case_part(number) != part)
+        if (short_case_part(number) != part)
             continue;
         out = emission_next(e, part);
         kernels = 0;
-        need(toeplitz_case_open(&cases[number], properties, &o), conv_fft_last_error());
-        toeplitz_case_close(&o);
+        need(short_case_open(&cases[number], properties, &o), conv_fft_last_error());
+        short_case_close(&o);
     }
 }
 
 int main(int argc, char **argv) {
     if (argc != 6) {
-        fprintf(stderr, "usage: toeplitz_emit FACTS float CORE SHARE PREFIX\n");
+        fprintf(stderr, "usage: short_kernels_emit FACTS float CORE SHARE PREFIX\n");
         return 1;
     }
-    const toeplitz_case *cases;
-    const int count = toeplitz_case_list(&cases);
+    const short_case *cases;
+    const int count = short_case_list(&cases);
     emission e;
-    emission_open(&e, argv[5], "kernels/toeplitz_registration.h", atoi(argv[3]), atoi(argv[4]));
+    emission_open(&e, argv[5], "kernels/short_kernel_registration.h", atoi(argv[3]), atoi(argv[4]));
     emit_part(&e, TEST_CORE, argv[1], cases, count);
     emit_part(&e, TEST_SHARE, argv[1], cases, count);
     return emission_close(&e);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "kernels/toeplitz_cases.h"
+#include "kernels/short_kernel_cases.h"
 
 #include "conv/gpu/backend.h"
 #include "kernels/no_driver.h"
@@ -15,7 +15,7 @@ enum {
     FD = CONV_FFT_FORWARD | CONV_FFT_BACKWARD_DATA
 };
 
-static const toeplitz_case all[] = {
+static const short_case all[] = {
     /* Planes that a tile holds as a whole: rows of 16, 20, 14 and 7 elements; several samples in a block. */
     {.problem = "in=6x2x10x16 out=2 groups=2 kernel=5x5 pad=2 dtype=fp16", .spoiled = true},
     {.problem = "in=5x3x20x20 out=3 groups=3 kernel=5x5 pad=2 dtype=bf16", .processors = 4},
@@ -65,6 +65,49 @@ static const toeplitz_case all[] = {
     {.problem = "in=3x12x10x10 out=12 groups=12 kernel=5x5 pad=2 layout=last dtype=bf16 w=fp32 math=half"},
     {.problem = "in=5x3x20x20 out=3 groups=3 kernel=5x5 pad=2 dtype=bf16 gw=fp32", .processors = 3},
     {.problem = "in=3x2x700 out=2 groups=2 kernel=16 pad=15:0 dtype=fp16 w=fp32 math=half"},
+
+    /* Family spatial. Channels last: pairs of channels and single ones, several blocks of channels. */
+    {.problem = "in=2x6x13x18 out=6 groups=6 kernel=7x7 pad=3 layout=last dtype=bf16",
+     .spatial = true,
+     .spoiled = true},
+    {.problem = "in=2x6x11x10 out=6 groups=6 kernel=5x3 pad=2x1 layout=last", .spatial = true, .spoiled = true},
+    {.problem = "in=3x7x9x10 out=7 groups=7 kernel=3x3 pad=1 layout=last dtype=fp16", .spatial = true},
+    {.problem = "in=40x134x4x6 out=134 groups=134 kernel=2x3 pad=1 layout=last", .spatial = true},
+    {.problem = "in=2x4x9x14 out=4 groups=4 kernel=3x3 pad=1 layout=last dtype=bf16", .spatial = true, .shifted = true},
+    {.problem = "in=2x6x14x15 out=6 groups=6 kernel=3x3 pad=1 stride=2 layout=last dtype=bf16", .spatial = true},
+    {.problem = "in=2x4x17x16 out=4 groups=4 kernel=5x4 pad=2x1 stride=3x2 layout=last", .spatial = true},
+    {.problem = "in=2x4x16x19 out=4 groups=4 kernel=3x5 pad=2x4 dilation=2 layout=last dtype=fp16", .spatial = true},
+    {.problem = "in=2x8x300 out=8 groups=8 kernel=37 pad=36:0 layout=last dtype=bf16",
+     .spatial = true,
+     .processors = 2},
+    {.problem = "in=2x3x60 out=3 groups=3 kernel=21 pad=9 stride=3 layout=last", .spatial = true},
+    {.problem = "in=2x4x6x7x8 out=4 groups=4 kernel=3x3x3 pad=1 stride=2x1x1 layout=last dtype=fp16", .spatial = true},
+    {.problem = "in=2x2x9x8 out=2 groups=2 kernel=11x9 pad=5x4 layout=last", .spatial = true, .shared = 20000},
+    /* Channels first: several strips, tiles and samples of a block. */
+    {.problem = "in=2x2x20x37 out=2 groups=2 kernel=7x7 pad=3", .spatial = true, .spoiled = true},
+    {.problem = "in=21x2x7x7 out=2 groups=2 kernel=13x13 pad=6 dtype=bf16", .spatial = true, .processors = 2},
+    {.problem = "in=3x2x18x17 out=2 groups=2 kernel=3x3 pad=1 stride=2", .spatial = true, .shared = 4000},
+    {.problem = "in=2x2x15x22 out=2 groups=2 kernel=5x5 pad=2 stride=3x4 dtype=fp16", .spatial = true},
+    {.problem = "in=2x2x19x21 out=2 groups=2 kernel=3x3 pad=4 dilation=4x3", .spatial = true},
+    {.problem = "in=2x2x14x15 out=2 groups=2 kernel=4x3 pad=3:1x0:2 stride=2 dilation=3x2", .spatial = true},
+    {.problem = "in=3x2x500 out=2 groups=2 kernel=4 pad=3:0", .spatial = true, .spoiled = true},
+    {.problem = "in=2x2x700 out=2 groups=2 kernel=70 pad=69:0", .spatial = true, .processors = 2},
+    {.problem = "in=2x1x200 out=1 kernel=33 pad=16 stride=2 dtype=bf16", .spatial = true},
+    {.problem = "in=2x1x5x6x9 out=1 kernel=3x2x5 pad=1x1x2", .spatial = true},
+    {.problem = "in=2x1x5x7x6 out=1 kernel=3x3x3 pad=1 stride=2 dilation=1x2x1 dtype=fp16", .spatial = true},
+    {.problem = "in=1x1x1x1 out=1 kernel=1x1", .spatial = true},
+    {.problem = "in=2x1x50x260 out=1 kernel=3x3 pad=1 dtype=bf16", .spatial = true},
+    {.problem = "in=30x1x9x40 out=1 kernel=2x2", .spatial = true, .shared = 3000},
+
+    /* Groups of several channels, padding modes, FP32 weights and gradients. */
+    {.problem = "in=2x3x9x10 out=6 groups=3 kernel=3x3 pad=1", .spatial = true, .spoiled = false},
+    {.problem = "in=2x6x9x10 out=4 groups=2 kernel=3x3 pad=1 layout=last dtype=fp16", .spatial = true},
+    {.problem = "in=2x2x9x10 out=3 kernel=3x3 pad=1 stride=2", .spatial = true},
+    {.problem = "in=2x4x8x9 out=4 groups=4 kernel=5x5 pad=2 mode=reflect layout=last", .spatial = true, .passes = FW},
+    {.problem = "in=2x2x8x9 out=2 groups=2 kernel=5x5 pad=2 mode=circular dtype=bf16", .spatial = true, .passes = FW},
+    {.problem = "in=2x2x7x40 out=2 groups=2 kernel=3x9 pad=1x4 mode=replicate", .spatial = true, .passes = FW},
+    {.problem = "in=2x4x8x9 out=4 groups=4 kernel=3x3 pad=1 layout=last dtype=fp16 w=fp32 math=half", .spatial = true},
+    {.problem = "in=2x2x8x9 out=2 groups=2 kernel=3x3 pad=1 dtype=bf16 gw=fp32", .spatial = true},
 };
 
 enum {
@@ -72,20 +115,20 @@ enum {
 };
 static test_part parts[COUNT];
 
-int toeplitz_case_list(const toeplitz_case **cases) {
+int short_case_list(const short_case **cases) {
     const char *names[COUNT];
     for (int i = 0; i < COUNT; i++)
         names[i] = all[i].problem;
-    test_parts("toeplitz", names, COUNT, parts);
+    test_parts("short_kernels", names, COUNT, parts);
     *cases = all;
     return COUNT;
 }
 
-test_part toeplitz_case_part(int number) { return parts[number]; }
+test_part short_case_part(int number) { return parts[number]; }
 
 /* ------------------------------------------------------------------------------------------------------------ plans */
 
-static conv_fft_status open_case(const toeplitz_case *c, const char *properties, toeplitz_opened *o) {
+static conv_fft_status open_case(const short_case *c, const char *properties, short_opened *o) {
     cf_layer made;
     cf_strategy strategy[CF_PASS_COUNT];
     uint64_t smallest;
@@ -101,19 +144,19 @@ static conv_fft_status open_case(const toeplitz_case *c, const char *properties,
     CF_FORWARD(cf_gpu_layers_create(&o->gpu, &o->device));
     CF_FORWARD(cf_layer_make(&o->problem, &made));
     for (int pass = 0; pass < CF_PASS_COUNT; ++pass)
-        CF_FORWARD(cf_strategy_parse("toeplitz", o->problem.rank, &strategy[pass]));
+        CF_FORWARD(cf_strategy_parse(c->spatial ? "spatial" : "toeplitz", o->problem.rank, &strategy[pass]));
     const int passes = c->passes ? c->passes : CONV_FFT_ALL_PASSES;
     return cf_plan_create(&made, o->device, passes, strategy, c->shifted, 0, &smallest, &o->plan);
 }
 
-bool toeplitz_case_open(const toeplitz_case *c, const char *properties, toeplitz_opened *o) {
+bool short_case_open(const short_case *c, const char *properties, short_opened *o) {
     if (open_case(c, properties, o) == CONV_FFT_SUCCESS)
         return true;
-    toeplitz_case_close(o);
+    short_case_close(o);
     return false;
 }
 
-void toeplitz_case_close(toeplitz_opened *o) {
+void short_case_close(short_opened *o) {
     cf_plan_destroy(o->plan);
     cf_gpu_layers_destroy(o->device);
 }
@@ -168,7 +211,7 @@ static void check_spoiled(layer *l, const conv_fft_plan *plan, conv_fft_pass pas
     free(after);
 }
 
-bool toeplitz_case_check(const toeplitz_case *c, int number, const toeplitz_opened *o) {
+bool short_case_check(const short_case *c, int number, const short_opened *o) {
     const int failures = case_failures();
     char variables[256];
     snprintf(variables, sizeof variables, "CONV_FFT_TEST_CASE='%s'", c->problem);

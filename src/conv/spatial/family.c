@@ -1,0 +1,90 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Family `spatial`: what a plan needs of it. */
+#include "conv/gpu/device.h"
+#include "conv/spatial/spatial.h"
+#include "core/arith.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static bool feasible(const cf_layer *layer, int pass, const cf_strategy *s, const char **why) {
+    (void)s;
+    return cf_spatial_serves(layer, pass, why);
+}
+
+static bool runs_on(const cf_device *device, const cf_layer *layer, int pass, const cf_strategy *s, const char **why) {
+    (void)s;
+    cf_spatial_config config;
+    const cf_gpu *gpu = cf_gpu_of_layers(device);
+    *why = "spatial needs a GPU";
+    if (!gpu)
+        return false;
+    *why = "its tiles do not fit the shared memory or the registers of a block";
+    return layer->batch == 0 || cf_spatial_configure(layer, pass, &gpu->properties, false, &config) == CONV_FFT_SUCCESS;
+}
+
+static conv_fft_status prepare(conv_fft_plan *plan, int pass) {
+    cf_spatial_state *state = calloc(1, sizeof *state);
+    if (!state)
+        return cf_fail_memory(sizeof *state, "a spatial pass");
+    plan->pass[pass].state = state;
+    return plan->layer.batch == 0
+               ? CONV_FFT_SUCCESS
+               : cf_spatial_configure(&plan->layer, pass, &cf_gpu_of_layers(plan->device)->properties,
+                                      plan->any_alignment, &state->config);
+}
+
+static conv_fft_status list_kernels(conv_fft_plan *plan, int pass, cf_build_list *list) {
+    cf_spatial_state *state = plan->pass[pass].state;
+    if (plan->layer.batch == 0)
+        return CONV_FFT_SUCCESS;
+    for (int adds = 0; adds <= cf_spatial_adds(&state->config); ++adds) {
+        cf_source source;
+        CF_FORWARD(cf_spatial_source(&state->config, adds, &source));
+        CF_FORWARD(cf_build_list_add(list, &source, adds ? &state->add : &state->kernel, NULL));
+    }
+    return CONV_FFT_SUCCESS;
+}
+
+static void release(conv_fft_plan *plan, int pass) {
+    cf_spatial_state *state = plan->pass[pass].state;
+    if (!state)
+        return;
+    cf_kernel_destroy(state->kernel);
+    cf_kernel_destroy(state->add);
+    free(state);
+    plan->pass[pass].state = NULL;
+}
+
+static cf_workspace workspace(const conv_fft_plan *plan, int set, int64_t rows) {
+    cf_workspace ws = {.rows = rows};
+    const cf_spatial_state *state = plan->pass[CF_PASS_WEIGHTS].state;
+    if ((set & CONV_FFT_BACKWARD_WEIGHTS) && state && cf_spatial_adds(&state->config))
+        ws.bytes = cf_spatial_bytes(&state->config) + CF_WORKSPACE_SLACK;
+    return ws;
+}
+
+static conv_fft_status candidates(const cf_layer *layer, cf_device *device, int pass,
+                                  bool (*visit)(const cf_strategy *strategy, void *user), void *user) {
+    cf_strategy s;
+    const char *why;
+    memset(&s, 0, sizeof s);
+    s.family = &cf_spatial_family;
+    for (int a = 0; a < 3; ++a)
+        s.basis[a] = s.tiles[a] = 1;
+    if (layer->batch > 0 && feasible(layer, pass, &s, &why) && runs_on(device, layer, pass, &s, &why))
+        visit(&s, user);
+    return CONV_FFT_SUCCESS;
+}
+
+const cf_family cf_spatial_family = {.name = "spatial",
+                                     .search_space = CF_SEARCH_SINGLE,
+                                     .feasible = feasible,
+                                     .runs_on = runs_on,
+                                     .prepare = prepare,
+                                     .list_kernels = list_kernels,
+                                     .release = release,
+                                     .workspace = workspace,
+                                     .run = cf_spatial_run,
+                                     .predict = cf_spatial_predict,
+                                     .candidates = candidates};

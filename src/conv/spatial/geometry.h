@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Which inputs the outputs of a strip read, along one axis, for the host, the kernels and the emulator.
+ *
+ *     direct        output o reads by tap s the input         stride o + dilation s - pad
+ *     transposed    output o reads by tap s the input i with  stride i + dilation s - pad = o, if there is one
+ *
+ * The gradient of x is transposed: its inputs are gy. A strip has `outs` outputs and begins at a multiple of them.
+ * Transposed, `outs` is a multiple of the stride. So every strip reads its window of inputs by the same pattern.
+ */
+#ifndef CF_CONV_SPATIAL_GEOMETRY_H
+#define CF_CONV_SPATIAL_GEOMETRY_H
+
+#include "core/host_device.h"
+
+typedef struct cf_spatial_axis {
+    int transposed, stride, dilation, pad, taps, outs;
+} cf_spatial_axis;
+
+CF_CONSTEXPR int cf_spatial_floor(int a, int b) { return a / b - (a % b < 0 ? 1 : 0); }
+
+/* The first input that the strip at output 0 reads. */
+CF_CONSTEXPR int cf_spatial_first(cf_spatial_axis a) {
+    return a.transposed ? -cf_spatial_floor(a.dilation * (a.taps - 1) - a.pad, a.stride) : -a.pad;
+}
+
+/* Inputs from the first to the last one that a strip reads. */
+CF_CONSTEXPR int cf_spatial_window(cf_spatial_axis a) {
+    return a.transposed ? cf_spatial_floor(a.outs - 1 + a.pad, a.stride) - cf_spatial_first(a) + 1
+                        : a.stride * (a.outs - 1) + a.dilation * (a.taps - 1) + 1;
+}
+
+/* Inputs from one strip to the next. */
+CF_CONSTEXPR int cf_spatial_advance(cf_spatial_axis a) { return a.transposed ? a.outs / a.stride : a.outs * a.stride; }
+
+/* The input, counted from the first of the window, that output `out` of a strip reads by tap `tap`; -1: none. */
+CF_CONSTEXPR int cf_spatial_input(cf_spatial_axis a, int out, int tap) {
+    const int at = a.transposed ? out + a.pad - a.dilation * tap : a.stride * out + a.dilation * tap;
+    return !a.transposed ? at : at % a.stride != 0 ? -1 : at / a.stride - cf_spatial_first(a);
+}
+
+/* The tap by which output `out` of a strip reads input `input` of the window; -1: it does not read it. */
+CF_CONSTEXPR int cf_spatial_tap(cf_spatial_axis a, int out, int input) {
+    const int at = a.transposed ? out + a.pad - a.stride * (input + cf_spatial_first(a)) : input - a.stride * out;
+    return at < 0 || at % a.dilation != 0 || at / a.dilation >= a.taps ? -1 : at / a.dilation;
+}
+
+#endif

@@ -1,0 +1,217 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The gradient of the weights of layers with short kernels, on FP32 units.
+ *
+ *     gw[c][i][s] = sum over samples and outputs o of gy[c][o] x[i][stride o + dilation s - pad]
+ *
+ * A thread has the sums of a share of the taps: ROWS kernel rows, of each X.taps taps. It walks over strips of gy, which
+ * it holds in registers, and over the windows of x that they meet. At the end the sums of the threads of a block are
+ * added in their order. If a filter has several blocks (slices), another kernel adds theirs.
+ *
+ * The host prints F with what signals have (strips.cuh), and ROWS and SHARES (of one depth and chunk of taps: kernel
+ * rows in shares). Y.taps is ROWS. KERNEL_Y is the number of kernel rows. STRIPS threads share the strips of a block.
+ */
+#pragma once
+
+#include "conv/spatial/strips.cuh"
+
+template <class F> struct TapSums {
+    typedef Spatial<F> G;
+    static constexpr int SHARES = F::SHARES * F::KERNEL_Z * G::CHUNKS;
+    float sum[F::ROWS][G::X.taps][G::VECTOR];
+
+    /* The kernel row, depth and chunk of taps with which a share begins. */
+    static CF_DEVICE int row_of(int share) { return share % F::SHARES * F::ROWS; }
+    static CF_DEVICE int chunk_of(int share) { return share / F::SHARES % G::CHUNKS; }
+    static CF_DEVICE int depth_of(int share) { return share / F::SHARES / G::CHUNKS; }
+
+    /* Adds the products of a strip of gy and the rows of x that it meets. */
+    template <class Rows> CF_DEVICE void add(Rows &rows, const float (&gy)[G::TY][G::TX][G::VECTOR], int chunk) {
+#pragma unroll
+        for (int n = 0; n < G::TALL; ++n) {
+            if (!rows.enter(n))
+                continue;
+            float x[G::WINDOW][G::VECTOR];
+            rows.read(x, chunk);
+#pragma unroll
+            for (int t = 0; t < G::TY; ++t) {
+                const int r = cf_spatial_tap(G::Y, t, n);
+                if (r < 0)
+                    continue;
+#pragma unroll
+                for (int s = 0; s < G::X.taps; ++s)
+#pragma unroll
+                    for (int j = 0; j < G::TX; ++j)
+#pragma unroll
+                        for (int v = 0; v < G::VECTOR; ++v)
+                            sum[r][s][v] += x[cf_spatial_input(G::X, j, s)][v] * gy[t][j][v];
+            }
+        }
+    }
+
+    /* Adds the sums of the threads of a block, and writes them. `first`: the first filter of the block. */
+    CF_DEVICE void store(const cf_spatial_call &call, smem<float> memory, long long first, bool live) {
+        constexpr int OF_THREAD = G::X.taps * G::VECTOR, ITEMS = SHARES * F::LANES * OF_THREAD;
+        const int thread = int(threadIdx.x);
+#pragma unroll
+        for (int r = 0; r < F::ROWS; ++r) {
+            __syncthreads();
+            if (live)
+#pragma unroll
+                for (int s = 0; s < G::X.taps; ++s)
+#pragma unroll
+                    for (int v = 0; v < G::VECTOR; ++v)
+                        memory[thread * OF_THREAD + s * G::VECTOR + v] = sum[r][s][v];
+            __syncthreads();
+            for (int i = thread; i < ITEMS; i += int(blockDim.x)) {
+                const int share = i / (F::LANES * OF_THREAD), rest = i % (F::LANES * OF_THREAD),
+                          lane = rest / OF_THREAD, place = rest % OF_THREAD,
+                          s = chunk_of(share) * G::X.taps + place / G::VECTOR, row = row_of(share) + r;
+                const long long filter = first + lane * G::VECTOR + place % G::VECTOR;
+                if (row >= F::KERNEL_Y || s >= F::KERNEL_X || filter >= call.channels)
+                    continue;
+                float total = 0;
+                for (int strip = 0; strip < F::STRIPS; ++strip)
+                    total += memory[((share * F::STRIPS + strip) * F::LANES + lane) * OF_THREAD + place];
+                put(call, filter, depth_of(share), row, s, total);
+            }
+        }
+    }
+
+    static CF_DEVICE void put(const cf_spatial_call &call, long long filter, int q, int r, int s, float total) {
+        if (call.slices > 1) {
+            call.sums[(((blockIdx.y * call.channels + filter) * F::KERNEL_Z + q) * F::KERNEL_Y + r) * F::KERNEL_X + s] =
+                total;
+            return;
+        }
+        write(call, filter, q, r, s, total);
+    }
+
+    static CF_DEVICE void write(const cf_spatial_call &call, long long filter, int q, int r, int s, float total) {
+        typedef typename F::Weights W;
+        const long long channel = filter / F::SUMMED;
+        typename W::bits *const p = static_cast<typename W::bits *>(const_cast<void *>(call.w.memory)) +
+                                    channel / F::OWN * call.w.group_stride + channel % F::OWN * call.w.own_stride +
+                                    filter % F::SUMMED * call.w.summed_stride + q * call.w.stride[0] +
+                                    r * call.w.stride[1] + s * call.w.stride[2];
+        W::store(p, call.accumulate ? total + float(W::load(p)) : total);
+    }
+};
+
+/* The channel of x and of gy that belong to a filter. */
+template <class F, class S> CF_DEVICE const typename S::bits *x_of(const cf_spatial_call &call, long long filter) {
+    return static_cast<const typename S::bits *>(call.x.memory) + filter / (F::SUMMED * F::OWN) * call.x.group_stride +
+           filter % F::SUMMED * call.x.channel_stride;
+}
+template <class F, class S> CF_DEVICE const typename S::bits *gy_of(const cf_spatial_call &call, long long filter) {
+    return static_cast<const typename S::bits *>(call.y.memory) + filter / (F::SUMMED * F::OWN) * call.y.group_stride +
+           filter / F::SUMMED % F::OWN * call.y.channel_stride;
+}
+
+template <class F> CF_DEVICE void spatial_weights_last(const cf_spatial_call &call) {
+    typedef Spatial<F> G;
+    typedef TapSums<F> T;
+    typedef typename F::Storage Storage;
+    const int thread = int(threadIdx.x), lane = thread % F::LANES, strip = thread / F::LANES % F::STRIPS,
+              share = thread / F::LANES / F::STRIPS, chunk = T::chunk_of(share);
+    const long long first = (long long)blockIdx.x * (F::LANES * F::VECTOR), filter = first + lane * F::VECTOR;
+    T sums = {};
+    if (share < T::SHARES && filter < call.channels) {
+        const typename G::bits *const x = x_of<F, Storage>(call, filter), *const gy = gy_of<F, Storage>(call, filter);
+        for (int item = int(blockIdx.y) * F::STRIPS + strip; item < call.items; item += int(gridDim.y) * F::STRIPS) {
+            const Position p = position_of(call, item);
+            const int depth = plane_index<F>(p.at[0], T::depth_of(share), call.x.size[0]);
+            if (depth < 0)
+                continue;
+            GlobalRows<F> rows(call.x, p);
+            rows.top += T::row_of(share) * G::Y.dilation;
+            rows.plane = x + (p.sample * call.x.sample_stride + depth * call.x.stride[0]);
+            const typename G::bits *const from =
+                gy + (p.sample * call.y.sample_stride + p.at[0] * call.y.stride[0] +
+                      p.at[1] * G::TY * call.y.stride[1] + p.at[2] * G::TX * call.y.stride[2]);
+            float held[G::TY][G::TX][G::VECTOR];
+#pragma unroll
+            for (int t = 0; t < G::TY; ++t)
+#pragma unroll
+                for (int j = 0; j < G::TX; ++j)
+                    load_vector<Storage, G::VECTOR>(held[t][j], from + (t * call.y.stride[1] + j * call.y.stride[2]),
+                                                    p.at[1] * G::TY + t < call.y.size[1] &&
+                                                        p.at[2] * G::TX + j < call.y.size[2]);
+            sums.add(rows, held, chunk);
+        }
+    }
+    sums.store(call, cf_dynamic_shared<float>(), first, share < T::SHARES);
+}
+
+template <class F> CF_DEVICE void spatial_weights_first(const cf_spatial_call &call) {
+    typedef Spatial<F> G;
+    typedef TapSums<F> T;
+    typedef typename F::Storage Storage;
+    /* The rows of x that all shares meet. */
+    constexpr int ADVANCE = cf_spatial_advance(G::X), DOWNWARDS = cf_spatial_advance(G::Y),
+                  HEIGHT = DOWNWARDS * (F::DOWN - 1) + G::TALL + (F::SHARES - 1) * F::ROWS * G::Y.dilation;
+    typedef FloatTile<F::PLANES, HEIGHT, ADVANCE *(F::ACROSS - 1) + G::EXTENT, ADVANCE, F::SKEWED> In;
+    typedef FloatTile<F::PLANES, G::TY * F::DOWN, G::TX * F::ACROSS, G::TX, true> Gy;
+    const int thread = int(threadIdx.x), strip = thread % F::STRIPS, share = thread / F::STRIPS,
+              across = strip % F::ACROSS, down = strip / F::ACROSS % F::DOWN, plane = strip / (F::ACROSS * F::DOWN),
+              chunk = T::chunk_of(share);
+    const long long filter = blockIdx.x;
+    const typename G::bits *const x = x_of<F, Storage>(call, filter), *const y = gy_of<F, Storage>(call, filter);
+    smem<float> memory = cf_dynamic_shared<float>(), tile = memory + Gy::SIZE;
+    T sums = {};
+    for (int item = int(blockIdx.y); item < call.items; item += int(gridDim.y)) {
+        const Position p = position_of(call, item);
+        const int sample = p.sample * F::PLANES, top = p.at[1] * (DOWNWARDS * F::DOWN) + cf_spatial_first(G::Y),
+                  left = p.at[2] * (ADVANCE * F::ACROSS) + G::LOWEST;
+        __syncthreads();
+        Gy::template load<Storage, 0>(memory, call.y, y + p.at[0] * call.y.stride[0], sample, call.samples,
+                                      p.at[1] * (G::TY * F::DOWN), p.at[2] * (G::TX * F::ACROSS));
+        for (int q = 0; q < F::KERNEL_Z; ++q) {
+            const int depth = plane_index<F>(p.at[0], q, call.x.size[0]);
+            if (depth < 0)
+                continue;
+            __syncthreads();
+            In::template load<Storage, F::MODE>(tile, call.x, x + depth * call.x.stride[0], sample, call.samples, top,
+                                                left);
+            __syncthreads();
+            if (share >= T::SHARES || T::depth_of(share) != q)
+                continue;
+            float held[G::TY][G::TX][G::VECTOR];
+#pragma unroll
+            for (int t = 0; t < G::TY; ++t)
+#pragma unroll
+                for (int j = 0; j < G::TX; ++j)
+                    held[t][j][0] =
+                        memory[plane * Gy::PLANE + (down * G::TY + t) * Gy::PITCH + Gy::along(across * G::TX) + j];
+            TileRows<F, In> rows;
+            const int begin = down * DOWNWARDS + T::row_of(share) * G::Y.dilation;
+            rows.from = tile + (plane * In::PLANE + begin * In::PITCH + In::along(across * ADVANCE));
+            rows.top = top + begin;
+            rows.rows = call.x.size[1];
+            sums.add(rows, held, chunk);
+        }
+    }
+    sums.store(call, memory, filter, share < T::SHARES);
+}
+
+/* Adds the slices in their order: one thread for each tap of each filter. */
+template <class F> CF_DEVICE void spatial_add(const cf_spatial_call &call) {
+    constexpr int TAPS = F::KERNEL_Z * F::KERNEL_Y * F::KERNEL_X;
+    const long long i = (long long)blockIdx.x * blockDim.x + threadIdx.x, count = call.channels * TAPS;
+    if (i >= count)
+        return;
+    float total = 0;
+    for (long long slice = 0; slice < call.slices; ++slice)
+        total += __ldcg(call.sums + slice * count + i);
+    const int tap = int(i % TAPS);
+    TapSums<F>::write(call, i / TAPS, tap / (F::KERNEL_Y * F::KERNEL_X), tap / F::KERNEL_X % F::KERNEL_Y,
+                      tap % F::KERNEL_X, total);
+}
+
+/* The entry points. FUNCTION is spatial_last, spatial_first, spatial_weights_last, spatial_weights_first or
+ * spatial_add. */
+#define CF_SPATIAL_KERNEL(FUNCTION, THREADS, BLOCKS)                    \
+    CF_KERNEL(THREADS, BLOCKS) cf_spatial(const cf_spatial_call call) { \
+        cf_pdl_wait();                                                  \
+        FUNCTION<Problem>(call);                                        \
+    }

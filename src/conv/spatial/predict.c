@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The time of a spatial pass: memory, or the instructions of all warps. The figures are from measurements on an H100. */
+#include "conv/gpu/device.h"
+#include "conv/plan/cost/stage_cost.h"
+#include "conv/spatial/spatial.h"
+#include "core/arith.h"
+#include "core/dtype.h"
+
+#include <math.h>
+
+/* Instructions that a multiprocessor begins in a cycle: four at most. */
+static const double rate = 2.8;
+
+void cf_spatial_predict(const cf_layer *layer, const cf_device *device, int pass, const cf_strategy *strategy,
+                        cf_stage_cost cost[CF_STAGE_COUNT]) {
+    (void)strategy;
+    const cf_gpu *gpu = cf_gpu_of_layers(device);
+    cf_spatial_config c;
+    int64_t x[5], y[5], w[5];
+    cf_layer_extents(layer, x, y, w);
+    const double bytes = cf_cost_elements(x) * (double)cf_dtype_bytes(layer->x.dtype) +
+                         cf_cost_elements(y) * (double)cf_dtype_bytes(layer->y.dtype) +
+                         cf_cost_weight_bytes(layer, pass);
+    cf_stage_cost whole = cf_cost_of(device, bytes, 0.0, 1.0);
+    if (gpu && layer->batch > 0 && cf_spatial_configure(layer, pass, &gpu->properties, false, &c) == CONV_FFT_SUCCESS) {
+        const double processors = (double)gpu->properties.multiprocessors,
+                     clock = 0.89e3 * (double)gpu->properties.clock_khz,
+                     share = fmin(1.0, (double)c.grid[0] * (double)c.grid[1] / processors);
+        whole.operations =
+            2.0 * cf_cost_elements(pass == CF_PASS_DATA ? x : y) * c.kernel[0] * c.kernel[1] * c.kernel[2] * c.summed;
+        whole.seconds =
+            fmax(whole.seconds, device->stage_seconds + c.instructions / (rate * share * processors * clock));
+        if (cf_spatial_adds(&c))
+            whole.seconds += device->stage_seconds;
+    }
+    cost[cf_cost_whole_passes[pass]] = whole;
+}

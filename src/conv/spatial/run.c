@@ -1,0 +1,92 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Calls of spatial passes: one launch, and one more where the gradient of the weights has several slices. */
+#include "conv/spatial/spatial.h"
+
+#include "conv/plan/spectra.h"
+#include "conv/spatial/call.h"
+#include "core/arith.h"
+#include "core/dtype.h"
+#include "cuda/jit/launch.h"
+
+static const cf_parameter parameters_of_call[] = {
+    {sizeof(cf_spatial_call), CF_ADDRESS(cf_spatial_call, x.memory) | CF_ADDRESS(cf_spatial_call, y.memory) |
+                                  CF_ADDRESS(cf_spatial_call, w.memory) | CF_ADDRESS(cf_spatial_call, bias) |
+                                  CF_ADDRESS(cf_spatial_call, sums)},
+    {0, 0}};
+
+static cf_spatial_side side_of(const cf_layer *layer, const cf_tensor *t, const void *memory, bool input) {
+    cf_spatial_side side = {.memory = memory,
+                            .sample_stride = t->sample_stride,
+                            .group_stride = t->group_stride,
+                            .channel_stride = t->channel_stride};
+    for (int a = 0; a < 3; ++a) {
+        side.stride[a] = t->axis_stride[a];
+        side.size[a] = (int)(input ? layer->axis[a].input : layer->axis[a].output);
+    }
+    return side;
+}
+
+/* The taps from the first one that meets the signal. */
+static cf_spatial_taps taps_of(const cf_layer *layer, const cf_tensor *t, const void *memory, bool data) {
+    int64_t first = 0;
+    for (int a = 0; a < 3; ++a)
+        first += layer->axis[a].first_tap * t->axis_stride[a];
+    cf_spatial_taps taps = {.memory = (const char *)memory + first * (int64_t)cf_dtype_bytes(t->dtype),
+                            .group_stride = t->group_stride,
+                            .own_stride = data ? t->channel_stride : t->sample_stride,
+                            .summed_stride = data ? t->sample_stride : t->channel_stride};
+    for (int a = 0; a < 3; ++a)
+        taps.stride[a] = t->axis_stride[a];
+    return taps;
+}
+
+static conv_fft_status add_slices(const cf_spatial_state *state, cf_spatial_call *call, struct CUstream_st *stream) {
+    const int *const kernel = state->config.kernel;
+    const int64_t count = call->channels * kernel[0] * kernel[1] * kernel[2];
+    const cf_launch shape = {{(unsigned)cf_ceil_div(count, CF_SPATIAL_ADDING_THREADS), 1, 1},
+                             {CF_SPATIAL_ADDING_THREADS, 1, 1},
+                             0,
+                             parameters_of_call};
+    void *parameters[] = {call};
+    return cf_kernel_launch(state->add, &shape, parameters, stream);
+}
+
+conv_fft_status cf_spatial_run(const conv_fft_plan *plan, int set, const cf_call *c) {
+    const int pass = set == CONV_FFT_FORWARD         ? CF_PASS_FORWARD
+                     : set == CONV_FFT_BACKWARD_DATA ? CF_PASS_DATA
+                                                     : CF_PASS_WEIGHTS;
+    const cf_spatial_state *state = plan->pass[pass].state;
+    const cf_layer *layer = &plan->layer;
+    const cf_spatial_config *config = &state->config;
+    const bool data = pass == CF_PASS_DATA, weights = pass == CF_PASS_WEIGHTS;
+    if (weights)
+        CF_FORWARD(cf_zero_weights(plan, c));
+    if (layer->batch == 0)
+        return CONV_FFT_SUCCESS;
+    const cf_spatial_side x = side_of(layer, &layer->x, data ? c->gx : c->x, true),
+                          y = side_of(layer, &layer->y, pass == CF_PASS_FORWARD ? c->y : c->gy, false);
+    cf_spatial_call call = {.x = data ? y : x,
+                            .y = data ? x : y,
+                            .w = weights ? taps_of(layer, &layer->gw, c->gw, false)
+                                         : taps_of(layer, &layer->w, c->w, data),
+                            .bias = pass == CF_PASS_FORWARD ? c->bias : NULL,
+                            .sums = cf_spatial_adds(config) ? (float *)cf_align((size_t)c->workspace) : NULL,
+                            .channels = config->channels,
+                            .slices = weights ? config->grid[1] : 1,
+                            .samples = (int)config->samples,
+                            .items = (int)config->items};
+    for (int a = 0; a < 3; ++a)
+        call.across[a] = (int)config->along[a];
+    call.accumulate =
+        data ? (c->flags & CONV_FFT_ACCUMULATE_GX) != 0 : weights && (c->flags & CONV_FFT_ACCUMULATE_GW) != 0;
+    const cf_launch shape = {{(unsigned)config->grid[0], (unsigned)config->grid[1], 1},
+                             {(unsigned)config->threads, 1, 1},
+                             (size_t)config->shared,
+                             parameters_of_call};
+    void *parameters[] = {&call};
+    CF_FORWARD(cf_kernel_launch(state->kernel, &shape, parameters, c->stream));
+    if (cf_spatial_adds(config))
+        CF_FORWARD(add_slices(state, &call, c->stream));
+    cf_stage_done(plan, c, weights ? CF_STAGE_CONVOLVE_GW : data ? CF_STAGE_CONVOLVE_GX : CF_STAGE_CONVOLVE_Y);
+    return CONV_FFT_SUCCESS;
+}

@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Family `spatial`: layers of few channels per group with short kernels, by the definition of the convolution. */
+#ifndef CF_CONV_SPATIAL_SPATIAL_H
+#define CF_CONV_SPATIAL_SPATIAL_H
+
+#include "conv/plan/family.h"
+#include "conv/spatial/geometry.h"
+#include "cuda/driver/properties.h"
+#include "cuda/jit/nvrtc.h"
+
+extern const cf_family cf_spatial_family;
+
+/* How a pass is divided into blocks. strips.cuh and gradient.cuh explain the constants. */
+typedef struct cf_spatial_config {
+    int pass;
+    conv_fft_dtype dtype, weights, bias; /* weights: the type of w, or of gw */
+    conv_fft_padding mode;
+    bool last, skewed;
+    cf_spatial_axis axis[3];
+    int kernel[3], chunks;
+    int own, summed, vector, lanes, strips;
+    int across, down, planes;
+    int rows, shares; /* gradient of the weights */
+    int threads;
+    int64_t shared; /* bytes of a block */
+    int64_t channels, samples, items, along[3];
+    int64_t grid[2];     /* blocks of channels, slices of the items */
+    double instructions; /* of all warps, about */
+} cf_spatial_config;
+
+/* Choose. any_alignment: tensors may begin at any address. NOT_SUPPORTED: no tile fits the shared memory of a block. */
+conv_fft_status cf_spatial_configure(const cf_layer *layer, int pass, const cf_gpu_properties *properties,
+                                     bool any_alignment, cf_spatial_config *config);
+
+/* Whether the slices of a gradient of the weights are added by another kernel. */
+static inline bool cf_spatial_adds(const cf_spatial_config *c) { return c->pass == CF_PASS_WEIGHTS && c->grid[1] > 1; }
+/* The source of the kernel, or with `adds` of the one that adds slices. The caller frees its text after the source. */
+conv_fft_status cf_spatial_source(const cf_spatial_config *config, bool adds, cf_source *source);
+
+/* Bytes of the sums of all slices; 0: there is one slice. */
+size_t cf_spatial_bytes(const cf_spatial_config *config);
+
+/* Whether the family computes the pass; otherwise *why is a clause. */
+bool cf_spatial_serves(const cf_layer *layer, int pass, const char **why);
+
+void cf_spatial_predict(const cf_layer *layer, const cf_device *device, int pass, const cf_strategy *strategy,
+                        cf_stage_cost cost[CF_STAGE_COUNT]);
+
+/* plan->pass[].state */
+typedef struct cf_spatial_state {
+    cf_spatial_config config;
+    struct cf_kernel *kernel, *add; /* add: NULL if there is one slice */
+} cf_spatial_state;
+
+conv_fft_status cf_spatial_run(const conv_fft_plan *plan, int set, const cf_call *call);
+
+#endif

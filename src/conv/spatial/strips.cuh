@@ -1,0 +1,388 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Convolution of short kernels by its definition, on FP32 units: y from x, or gx from gy. A reader begins here.
+ *
+ *     y[c][o] = sum over i, s of w[c][i][s] x[i][stride o + dilation s - pad]                   (geometry.h)
+ *
+ * A thread computes a strip: TY rows of TX outputs, of VECTOR neighbouring channels. It walks over the rows of inputs
+ * that the strip reads. Of each it loads a window of columns into registers, and multiplies it by the taps of every
+ * kernel row that meets it. So an input is loaded about once per strip and used by TX x TY outputs.
+ *
+ *     channels last     neighbouring threads have neighbouring channels, and load from global memory (spatial_last)
+ *     channels first    neighbouring threads have neighbouring strips of one channel, and load from a tile in shared
+ *                       memory as FP32 numbers (spatial_first)
+ *
+ * Weights are in shared memory as FP32 numbers. The order of additions depends on the layer only.
+ *
+ * The host prints F (config.c) with: Storage, Weights, Bias (types of elements), Y and X (cf_spatial_axis of rows and
+ * columns; X.taps is the number of taps that one window serves, CHUNKS such windows make a kernel row), KERNEL_Z,
+ * KERNEL_X, DEPTH (cf_spatial_axis of the depth), MODE (of padding), OWN and SUMMED (channels of a group, call.h),
+ * VECTOR, LANES (threads with neighbouring channels), STRIPS (of a block at a time), ACROSS, DOWN and PLANES (channels
+ * first: strips of a tile, and samples), SKEWED (tiles are stored with gaps, against bank conflicts), THREADS.
+ */
+#pragma once
+
+#include "conv/spatial/call.h"
+#include "conv/spatial/geometry.h"
+#include "fbfft/common/storage.cuh"
+
+/* ------------------------------------------------------------------------------------------- elements and positions */
+
+/* VECTOR neighbouring channels of one element. */
+template <class S, int VECTOR> CF_DEVICE void load_vector(float (&to)[VECTOR], const typename S::bits *p, bool inside) {
+    if constexpr (VECTOR == 1) {
+        to[0] = inside ? float(S::load(p)) : 0.0f;
+    } else if constexpr (S::PLAIN) {
+        const float2 v = inside ? __ldg(reinterpret_cast<const float2 *>(p)) : make_float2(0, 0);
+        to[0] = v.x;
+        to[1] = v.y;
+    } else {
+        const cplx v = S::pair(inside ? __ldg(reinterpret_cast<const unsigned *>(p)) : 0u);
+        to[0] = float(v.x);
+        to[1] = float(v.y);
+    }
+}
+template <class S, int VECTOR> CF_DEVICE void store_vector(typename S::bits *p, const float (&v)[VECTOR]) {
+    if constexpr (VECTOR == 1)
+        S::store(p, v[0]);
+    else if constexpr (S::PLAIN)
+        *reinterpret_cast<float2 *>(p) = make_float2(v[0], v[1]);
+    else
+        *reinterpret_cast<unsigned *>(p) = S::word({v[0], v[1]});
+}
+/* An element that this thread will overwrite. */
+template <class S> CF_DEVICE float old_number(const typename S::bits *p) {
+    if constexpr (S::PLAIN)
+        return __ldcg(p);
+    else
+        return float(S::number(__ldcg(p)));
+}
+
+/* The index of the element that padding puts at position i; -1: a zero. */
+template <int MODE> CF_DEVICE int padded_index(int i, int size) {
+    if (unsigned(i) < unsigned(size))
+        return i;
+    if (MODE == 1) { /* circular */
+        i %= size;
+        return i < 0 ? i + size : i;
+    }
+    if (MODE == 2) { /* reflect */
+        i = i < 0 ? -i : 2 * (size - 1) - i;
+        return unsigned(i) < unsigned(size) ? i : -1;
+    }
+    return MODE == 3 ? (i < 0 ? 0 : size - 1) : -1; /* replicate */
+}
+
+/* The index of the plane that output plane `out` reads by tap `tap`; -1: none. */
+template <class F> CF_DEVICE int plane_index(int out, int tap, int size) {
+    constexpr cf_spatial_axis Z = F::DEPTH;
+    const int at =
+        out * (Z.transposed ? 1 : Z.stride) + (Z.transposed ? Z.pad - Z.dilation * tap : Z.dilation * tap - Z.pad);
+    if (!Z.transposed)
+        return padded_index<F::MODE>(at, size);
+    return at < 0 || at % Z.stride != 0 || at / Z.stride >= size ? -1 : at / Z.stride;
+}
+
+/* What the kernels share. A chunk of taps moves the window by STEP inputs. */
+template <class F> struct Spatial {
+    typedef typename F::Storage::bits bits;
+    static constexpr cf_spatial_axis Y = F::Y, X = F::X;
+    static constexpr int VECTOR = F::VECTOR, TX = X.outs, TY = Y.outs, WINDOW = cf_spatial_window(X),
+                         TALL = cf_spatial_window(Y), CHUNKS = (F::KERNEL_X + X.taps - 1) / X.taps,
+                         STEP = X.transposed ? X.dilation * X.taps / X.stride : X.dilation * X.taps,
+                         LOWEST = cf_spatial_first(X) - (X.transposed ? (CHUNKS - 1) * STEP : 0),
+                         EXTENT = WINDOW + (CHUNKS - 1) * STEP, KERNEL = CHUNKS * X.taps,
+                         TAPS = F::KERNEL_Z * Y.taps * KERNEL, PLANE = Y.taps * KERNEL * F::LANES * VECTOR,
+                         WEIGHTS = (F::SUMMED * F::KERNEL_Z * PLANE + 3) / 4 * 4;
+    /* Where the window of a chunk begins, counted from the lowest input. */
+    static constexpr CF_DEVICE int offset(int chunk) { return (X.transposed ? CHUNKS - 1 - chunk : chunk) * STEP; }
+};
+
+/* A strip or a tile: the number of its first output is its position times the outputs of one. */
+struct Position {
+    int sample, at[3];
+};
+CF_DEVICE Position position_of(const cf_spatial_call &call, int item) {
+    Position p;
+    p.at[2] = item % call.across[2];
+    item /= call.across[2];
+    p.at[1] = item % call.across[1];
+    item /= call.across[1];
+    p.at[0] = item % call.across[0];
+    p.sample = item / call.across[0];
+    return p;
+}
+
+/* The weights of LANES x VECTOR channels from `first` on: [summed channel][tap][lane][channel of the vector]. */
+template <class F> CF_DEVICE void load_weights(smem<float> w, const cf_spatial_call &call, long long first) {
+    typedef Spatial<F> G;
+    constexpr int CHANNELS = F::LANES * F::VECTOR;
+    for (int i = int(threadIdx.x); i < F::SUMMED * G::TAPS * CHANNELS; i += int(blockDim.x)) {
+        const int tap = i / CHANNELS % G::TAPS, summed = i / CHANNELS / G::TAPS, s = tap % G::KERNEL,
+                  r = tap / G::KERNEL % G::Y.taps, q = tap / G::KERNEL / G::Y.taps;
+        const long long channel = first + i % CHANNELS;
+        float value = 0;
+        if (channel < call.channels && s < F::KERNEL_X)
+            value = float(F::Weights::load(static_cast<const typename F::Weights::bits *>(call.w.memory) +
+                                           channel / F::OWN * call.w.group_stride +
+                                           channel % F::OWN * call.w.own_stride + summed * call.w.summed_stride +
+                                           q * call.w.stride[0] + r * call.w.stride[1] + s * call.w.stride[2]));
+        w[i] = value;
+    }
+}
+
+/* ------------------------------------------------------------------------------------------------- sums of a strip */
+
+template <class F> struct Strip {
+    typedef Spatial<F> G;
+    float sum[G::TY][G::TX][G::VECTOR];
+
+    /* Adds the products of one chunk of a row of inputs, for the outputs of row t. w: of its kernel row and lane. */
+    CF_DEVICE void multiply(const float (&x)[G::WINDOW][G::VECTOR], float (&row)[G::TX][G::VECTOR],
+                            smem<const float> w) {
+#pragma unroll
+        for (int s = 0; s < G::X.taps; ++s) {
+            float tap[G::VECTOR];
+            if constexpr (G::VECTOR == 2) {
+                const float2 pair = smem_cast<const float2>(w)[s * F::LANES];
+                tap[0] = pair.x;
+                tap[1] = pair.y;
+            } else {
+                tap[0] = w[s * F::LANES];
+            }
+#pragma unroll
+            for (int j = 0; j < G::TX; ++j) {
+                const int at = cf_spatial_input(G::X, j, s);
+                if (at >= 0)
+#pragma unroll
+                    for (int v = 0; v < G::VECTOR; ++v)
+                        row[j][v] += x[at][v] * tap[v];
+            }
+        }
+    }
+
+    /* Adds a plane of inputs. Rows: enter(n) is false if row n of the strip is zero; read(x, chunk) reads a window. */
+    template <class Rows> CF_DEVICE void add(Rows &rows, smem<const float> w) {
+#pragma unroll 1
+        for (int n = 0; n < G::TALL; ++n) {
+            if (!rows.enter(n))
+                continue;
+#pragma unroll 1
+            for (int chunk = 0; chunk < G::CHUNKS; ++chunk) {
+                float x[G::WINDOW][G::VECTOR];
+                rows.read(x, chunk);
+#pragma unroll
+                for (int t = 0; t < G::TY; ++t) {
+                    const int r = cf_spatial_tap(G::Y, t, n);
+                    if (r >= 0)
+                        multiply(x, sum[t], w + (r * G::KERNEL + chunk * G::X.taps) * (F::LANES * G::VECTOR));
+                }
+            }
+        }
+    }
+};
+
+/* ---------------------------------------------------------------------------------------------------- channels last */
+
+/* Rows of inputs in global memory. `origin` is the first column of the window of chunk 0. */
+template <class F> struct GlobalRows {
+    typedef Spatial<F> G;
+    const typename G::bits *plane, *row;
+    long long row_stride, column_stride;
+    int top, origin, rows, columns;
+    CF_DEVICE GlobalRows(const cf_spatial_side &side, const Position &p)
+        : plane(nullptr), row(nullptr), row_stride(side.stride[1]), column_stride(side.stride[2]),
+          top(p.at[1] * cf_spatial_advance(G::Y) + cf_spatial_first(G::Y)),
+          origin(p.at[2] * cf_spatial_advance(G::X) + G::LOWEST), rows(side.size[1]), columns(side.size[2]) {}
+    CF_DEVICE bool enter(int n) {
+        const int at = padded_index<F::MODE>(top + n, rows);
+        row = plane + at * row_stride;
+        return at >= 0;
+    }
+    CF_DEVICE void read(float (&x)[G::WINDOW][G::VECTOR], int chunk) const {
+        const int begin = origin + G::offset(chunk);
+        const typename G::bits *const from = row + begin * column_stride;
+#pragma unroll
+        for (int k = 0; k < G::WINDOW; ++k) {
+            const int at = F::MODE ? padded_index<F::MODE>(begin + k, columns) : begin + k;
+            const bool inside = F::MODE ? at >= 0 : unsigned(at) < unsigned(columns);
+            load_vector<typename F::Storage, G::VECTOR>(
+                x[k], F::MODE ? row + at * column_stride : from + k * column_stride, inside);
+        }
+    }
+};
+
+template <class F> CF_DEVICE void spatial_last(const cf_spatial_call &call) {
+    typedef Spatial<F> G;
+    typedef typename F::Storage Storage;
+    const int lane = int(threadIdx.x) % F::LANES, strip = int(threadIdx.x) / F::LANES;
+    const long long first = (long long)blockIdx.x * (F::LANES * F::VECTOR), channel = first + lane * F::VECTOR;
+    smem<float> w = cf_dynamic_shared<float>();
+    load_weights<F>(w, call, first);
+    __syncthreads();
+    if (strip >= F::STRIPS || channel >= call.channels)
+        return;
+    const long long group = channel / F::OWN, own = channel % F::OWN;
+    const typename G::bits *const x =
+        static_cast<const typename G::bits *>(call.x.memory) + group * call.x.group_stride;
+    typename G::bits *const y = static_cast<typename G::bits *>(const_cast<void *>(call.y.memory)) +
+                                group * call.y.group_stride + own * call.y.channel_stride;
+    float bias[G::VECTOR];
+#pragma unroll
+    for (int v = 0; v < G::VECTOR; ++v)
+        bias[v] = call.bias ? float(bias_at<F>(call.bias, channel + v)) : 0.0f;
+    for (int item = int(blockIdx.y) * F::STRIPS + strip; item < call.items; item += int(gridDim.y) * F::STRIPS) {
+        const Position p = position_of(call, item);
+        GlobalRows<F> rows(call.x, p);
+        Strip<F> strips = {};
+        for (int summed = 0; summed < F::SUMMED; ++summed)
+            for (int q = 0; q < F::KERNEL_Z; ++q) {
+                const int depth = plane_index<F>(p.at[0], q, call.x.size[0]);
+                if (depth < 0)
+                    continue;
+                rows.plane =
+                    x + (p.sample * call.x.sample_stride + summed * call.x.channel_stride + depth * call.x.stride[0]);
+                strips.add(rows, w + ((summed * F::KERNEL_Z + q) * G::PLANE + lane * F::VECTOR));
+            }
+        typename G::bits *const to = y + (p.sample * call.y.sample_stride + p.at[0] * call.y.stride[0] +
+                                          p.at[1] * G::TY * call.y.stride[1] + p.at[2] * G::TX * call.y.stride[2]);
+#pragma unroll
+        for (int t = 0; t < G::TY; ++t) {
+            if (p.at[1] * G::TY + t >= call.y.size[1])
+                break;
+#pragma unroll
+            for (int j = 0; j < G::TX; ++j) {
+                if (p.at[2] * G::TX + j >= call.y.size[2])
+                    break;
+                typename G::bits *const at = to + (t * call.y.stride[1] + j * call.y.stride[2]);
+                float value[G::VECTOR];
+#pragma unroll
+                for (int v = 0; v < G::VECTOR; ++v) {
+                    value[v] = strips.sum[t][j][v] + bias[v];
+                    if (call.accumulate)
+                        value[v] += old_number<Storage>(at + v);
+                }
+                store_vector<Storage, G::VECTOR>(at, value);
+            }
+        }
+    }
+}
+
+/* --------------------------------------------------------------------------------------------------- channels first */
+
+/* A tile of FP32 numbers in shared memory: PLANES planes of HEIGHT rows. A gap follows every `STEP` columns, so that
+ * threads with neighbouring strips have no bank conflicts. */
+template <int PLANES, int HEIGHT, int BREADTH, int STEP, bool SKEWED> struct FloatTile {
+    static constexpr CF_DEVICE int along(int column) { return SKEWED ? column + column / STEP : column; }
+    static constexpr int PITCH = along(BREADTH - 1) + 1 | 1, PLANE = HEIGHT * PITCH, SIZE = PLANES * PLANE;
+
+    /* Loads the planes of samples from `sample` on. (top, left) is the element of the first one. */
+    template <class S, int MODE>
+    static CF_DEVICE void load(smem<float> tile, const cf_spatial_side &side, const typename S::bits *from, int sample,
+                               int samples, int top, int left) {
+#pragma unroll 4
+        for (int i = int(threadIdx.x); i < PLANES * HEIGHT * BREADTH; i += int(blockDim.x)) {
+            const int column = i % BREADTH, line = i / BREADTH, row = line % HEIGHT, plane = line / HEIGHT,
+                      y = padded_index<MODE>(top + row, side.size[1]),
+                      x = padded_index<MODE>(left + column, side.size[2]);
+            float value = 0;
+            if (sample + plane < samples && y >= 0 && x >= 0)
+                value = float(
+                    S::load(from + ((sample + plane) * side.sample_stride + y * side.stride[1] + x * side.stride[2])));
+            tile[plane * PLANE + row * PITCH + along(column)] = value;
+        }
+    }
+};
+
+template <class F> struct TileOf {
+    typedef Spatial<F> G;
+    static constexpr int ADVANCE = cf_spatial_advance(G::X), DOWNWARDS = cf_spatial_advance(G::Y);
+    typedef FloatTile<F::PLANES, DOWNWARDS *(F::DOWN - 1) + G::TALL, ADVANCE *(F::ACROSS - 1) + G::EXTENT, ADVANCE,
+                      F::SKEWED>
+        In;
+    typedef FloatTile<F::PLANES, G::TY * F::DOWN, G::TX * F::ACROSS, G::TX, true> Out;
+};
+
+/* Rows of a tile of type In. `from`: the place of the first input of the strip. */
+template <class F, class In> struct TileRows {
+    typedef Spatial<F> G;
+    smem<const float> from, row;
+    int top, rows;
+    CF_DEVICE bool enter(int n) {
+        row = from + n * In::PITCH;
+        return F::MODE != 0 || unsigned(top + n) < unsigned(rows);
+    }
+    CF_DEVICE void read(float (&x)[G::WINDOW][G::VECTOR], int chunk) const {
+        smem<const float> begin = row + In::along(G::offset(chunk));
+#pragma unroll
+        for (int k = 0; k < G::WINDOW; ++k)
+            x[k][0] = begin[In::along(k)];
+    }
+};
+
+template <class F> CF_DEVICE void spatial_first(const cf_spatial_call &call) {
+    typedef Spatial<F> G;
+    typedef typename F::Storage Storage;
+    typedef typename TileOf<F>::In In;
+    typedef typename TileOf<F>::Out Out;
+    const int thread = int(threadIdx.x), across = thread % F::ACROSS, down = thread / F::ACROSS % F::DOWN,
+              plane = thread / (F::ACROSS * F::DOWN);
+    const bool live = plane < F::PLANES;
+    const long long channel = blockIdx.x, group = channel / F::OWN, own = channel % F::OWN;
+    smem<float> w = cf_dynamic_shared<float>(), tile = w + G::WEIGHTS;
+    load_weights<F>(w, call, channel);
+    const typename G::bits *const x =
+        static_cast<const typename G::bits *>(call.x.memory) + group * call.x.group_stride;
+    typename G::bits *const y = static_cast<typename G::bits *>(const_cast<void *>(call.y.memory)) +
+                                group * call.y.group_stride + own * call.y.channel_stride;
+    const float bias = call.bias ? float(bias_at<F>(call.bias, channel)) : 0.0f;
+    for (int item = int(blockIdx.y); item < call.items; item += int(gridDim.y)) {
+        const Position p = position_of(call, item);
+        const int sample = p.sample * F::PLANES,
+                  top = p.at[1] * (TileOf<F>::DOWNWARDS * F::DOWN) + cf_spatial_first(G::Y),
+                  left = p.at[2] * (TileOf<F>::ADVANCE * F::ACROSS) + G::LOWEST;
+        TileRows<F, In> rows;
+        rows.from = tile + ((live ? plane : 0) * In::PLANE + down * TileOf<F>::DOWNWARDS * In::PITCH +
+                            In::along(across * TileOf<F>::ADVANCE));
+        rows.top = top + down * TileOf<F>::DOWNWARDS;
+        rows.rows = call.x.size[1];
+        Strip<F> strips = {};
+        for (int summed = 0; summed < F::SUMMED; ++summed)
+            for (int q = 0; q < F::KERNEL_Z; ++q) {
+                const int depth = plane_index<F>(p.at[0], q, call.x.size[0]);
+                if (depth < 0)
+                    continue;
+                __syncthreads();
+                In::template load<Storage, F::MODE>(tile, call.x,
+                                                    x + (summed * call.x.channel_stride + depth * call.x.stride[0]),
+                                                    sample, call.samples, top, left);
+                __syncthreads();
+                if (live)
+                    strips.add(rows, w + (summed * F::KERNEL_Z + q) * G::PLANE);
+            }
+        /* Outputs pass through shared memory, so that neighbouring threads store neighbouring elements. */
+        __syncthreads();
+        if (live)
+#pragma unroll
+            for (int t = 0; t < G::TY; ++t)
+#pragma unroll
+                for (int j = 0; j < G::TX; ++j)
+                    tile[plane * Out::PLANE + (down * G::TY + t) * Out::PITCH + Out::along(across * G::TX) + j] =
+                        strips.sum[t][j][0] + bias;
+        __syncthreads();
+        constexpr int BREADTH = G::TX * F::ACROSS, HEIGHT = G::TY * F::DOWN;
+#pragma unroll 4
+        for (int i = thread; i < F::PLANES * HEIGHT * BREADTH; i += int(blockDim.x)) {
+            const int column = i % BREADTH, line = i / BREADTH, row = line % HEIGHT, out_plane = line / HEIGHT,
+                      out_row = p.at[1] * HEIGHT + row, out_column = p.at[2] * BREADTH + column;
+            if (sample + out_plane >= call.samples || out_row >= call.y.size[1] || out_column >= call.y.size[2])
+                continue;
+            typename G::bits *const at = y + ((sample + out_plane) * call.y.sample_stride + p.at[0] * call.y.stride[0] +
+                                              out_row * call.y.stride[1] + out_column * call.y.stride[2]);
+            float value = tile[out_plane * Out::PLANE + row * Out::PITCH + Out::along(column)];
+            if (call.accumulate)
+                value += old_number<Storage>(at);
+            Storage::store(at, value);
+        }
+    }
+}

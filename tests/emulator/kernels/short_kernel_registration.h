@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The parts of a source of short_kernels_emit.c: the text of a kernel with a unique name, in a namespace, and its
+ * Registration. */
+#ifndef SIMT_SHORT_KERNELS_H
+#define SIMT_SHORT_KERNELS_H
+
+#include "conv/spatial/gradient.cuh"
+#include "conv/toeplitz/weights.cuh"
+
+struct Registration {
+    /* The whole text. */
+    Registration(const char *text, void (*kernel)(cf_toeplitz_call));
+    Registration(const char *text, void (*kernel)(cf_spatial_call));
+};
+
+#endif
