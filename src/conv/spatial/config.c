@@ -160,11 +160,13 @@ static void set_sizes(cf_spatial_config *c) {
     if (!c->last)
         c->strips = c->across * c->down * c->planes;
     c->threads = (int)cf_round_up((int64_t)c->lanes * c->strips * shares_of_taps(c), 32);
-    int64_t floats = c->last ? 0 : input_floats(c);
+    /* Tiles have two buffers. */
+    int64_t floats = c->last ? 0 : 2 * input_floats(c);
     if (c->pass == CF_PASS_WEIGHTS)
-        floats = cf_max(floats + (c->last ? 0 : output_floats(c)), (int64_t)c->threads * c->axis[2].taps * c->vector);
+        floats =
+            cf_max(floats + (c->last ? 0 : 2 * output_floats(c)), (int64_t)c->threads * c->axis[2].taps * c->vector);
     else
-        floats = weight_floats(c) + (c->last ? 0 : cf_max(floats, output_floats(c)));
+        floats += weight_floats(c) + (c->last ? 0 : output_floats(c));
     c->shared = 4 * floats;
 }
 
@@ -226,7 +228,7 @@ static conv_fft_status set_grid(cf_spatial_config *c, const int64_t extent[3], c
         1, cf_min(cf_min(p->threads_per_multiprocessor / c->threads, p->shared_per_multiprocessor / (c->shared + 1024)),
                   p->registers_per_multiprocessor / ((weights ? WEIGHT_REGISTERS : SIGNAL_REGISTERS) * c->threads)));
     const int64_t rounds = c->last ? cf_ceil_div(c->items, c->strips) : c->items,
-                  wanted = p->multiprocessors * resident * (weights ? 1 : 4),
+                  wanted = p->multiprocessors * resident,
                   slices = cf_max(1, cf_min(cf_min(rounds, 65535), cf_ceil_div(wanted, c->grid[0])));
     c->grid[1] = cf_ceil_div(rounds, cf_ceil_div(rounds, slices));
     return CONV_FFT_SUCCESS;
@@ -268,6 +270,10 @@ conv_fft_status cf_spatial_configure(const cf_layer *layer, int pass, const cf_g
             c.mode = axis->mode;
     }
     c.channels = layer->groups * c.own;
+    if (c.last) {
+        c.column[0] = (data ? &layer->y : &layer->x)->axis_stride[2];
+        c.column[1] = (data ? &layer->x : &layer->y)->axis_stride[2];
+    }
     if (c.last && is_depthwise(layer) && layer->groups % 2 == 0 && !any_alignment && is_even(layer, &layer->x) &&
         is_even(layer, &layer->y))
         c.vector = 2;
@@ -319,12 +325,16 @@ conv_fft_status cf_spatial_source(const cf_spatial_config *c, bool adds, cf_sour
     add_axis("DEPTH", c->axis[0], &t);
     add_axis("Y", c->axis[1], &t);
     add_axis("X", c->axis[2], &t);
+    cf_text_add(
+        &t,
+        "static constexpr int KERNEL_Z = %d, KERNEL_Y = %d, KERNEL_X = %d, MODE = %d, OWN = %d, SUMMED = %d, "
+        "VECTOR = %d, LANES = %d, STRIPS = %d, ACROSS = %d, DOWN = %d, PLANES = %d, ROWS = %d, SHARES = %d, THREADS "
+        "= %d;\n",
+        c->kernel[0], c->kernel[1], c->kernel[2], (int)c->mode, c->own, c->summed, c->vector, c->lanes, c->strips,
+        c->across, c->down, c->planes, c->rows, c->shares, c->threads);
     cf_text_add(&t,
-                "static constexpr int KERNEL_Z = %d, KERNEL_Y = %d, KERNEL_X = %d, MODE = %d, OWN = %d, SUMMED = %d, "
-                "VECTOR = %d, LANES = %d, STRIPS = %d, ACROSS = %d, DOWN = %d, PLANES = %d, ROWS = %d, SHARES = %d;\n",
-                c->kernel[0], c->kernel[1], c->kernel[2], (int)c->mode, c->own, c->summed, c->vector, c->lanes,
-                c->strips, c->across, c->down, c->planes, c->rows, c->shares);
-    cf_text_add(&t, "static constexpr bool SKEWED = %s;\n};\n", c->skewed ? "true" : "false");
+                "static constexpr long long COLUMN = %lld, COLUMN_Y = %lld;\nstatic constexpr bool SKEWED = %s;\n};\n",
+                (long long)c->column[0], (long long)c->column[1], c->skewed ? "true" : "false");
     cf_text_add(&t, "CF_SPATIAL_KERNEL(%s, %d, %d)\n", function_of(c, adds),
                 adds ? CF_SPATIAL_ADDING_THREADS : c->threads,
                 adds ? 1 : (int)cf_max(1, 65536 / ((weights ? WEIGHT_REGISTERS : SIGNAL_REGISTERS) * c->threads)));

@@ -25,14 +25,21 @@ template <class F> struct TapSums {
     static CF_DEVICE int chunk_of(int share) { return share / F::SHARES % G::CHUNKS; }
     static CF_DEVICE int depth_of(int share) { return share / F::SHARES / G::CHUNKS; }
 
-    /* Adds the products of a strip of gy and the rows of x that it meets. */
-    template <class Rows> CF_DEVICE void add(Rows &rows, const float (&gy)[G::TY][G::TX][G::VECTOR], int chunk) {
+    /* Adds the products of a strip of gy and the rows of x that it meets. The next window is loaded before the products
+     * of this one. */
+    template <class Rows> CF_DEVICE void add(const Rows &rows, const float (&gy)[G::TY][G::TX][G::VECTOR], int chunk) {
+        typename Rows::Element next[G::WINDOW];
+        bool follows = rows.fetch(next, 0, chunk);
 #pragma unroll
         for (int n = 0; n < G::TALL; ++n) {
-            if (!rows.enter(n))
-                continue;
             float x[G::WINDOW][G::VECTOR];
-            rows.read(x, chunk);
+#pragma unroll
+            for (int k = 0; k < G::WINDOW; ++k)
+                next[k].get(x[k]);
+            const bool any = follows;
+            follows = n + 1 < G::TALL && rows.fetch(next, n + 1, chunk);
+            if (!any)
+                continue;
 #pragma unroll
             for (int t = 0; t < G::TY; ++t) {
                 const int r = cf_spatial_tap(G::Y, t, n);
@@ -129,14 +136,19 @@ template <class F> CF_DEVICE void spatial_weights_last(const cf_spatial_call &ca
             const typename G::bits *const from =
                 gy + (p.sample * call.y.sample_stride + p.at[0] * call.y.stride[0] +
                       p.at[1] * G::TY * call.y.stride[1] + p.at[2] * G::TX * call.y.stride[2]);
+            Element<Storage, G::VECTOR> raw[G::TY][G::TX];
+#pragma unroll
+            for (int t = 0; t < G::TY; ++t)
+#pragma unroll
+                for (int j = 0; j < G::TX; ++j)
+                    raw[t][j].load(from + (t * call.y.stride[1] + j * (F::COLUMN_Y ? F::COLUMN_Y : call.y.stride[2])),
+                                   p.at[1] * G::TY + t < call.y.size[1] && p.at[2] * G::TX + j < call.y.size[2]);
             float held[G::TY][G::TX][G::VECTOR];
 #pragma unroll
             for (int t = 0; t < G::TY; ++t)
 #pragma unroll
                 for (int j = 0; j < G::TX; ++j)
-                    load_vector<Storage, G::VECTOR>(held[t][j], from + (t * call.y.stride[1] + j * call.y.stride[2]),
-                                                    p.at[1] * G::TY + t < call.y.size[1] &&
-                                                        p.at[2] * G::TX + j < call.y.size[2]);
+                    raw[t][j].get(held[t][j]);
             sums.add(rows, held, chunk);
         }
     }
@@ -150,46 +162,54 @@ template <class F> CF_DEVICE void spatial_weights_first(const cf_spatial_call &c
     /* The rows of x that all shares meet. */
     constexpr int ADVANCE = cf_spatial_advance(G::X), DOWNWARDS = cf_spatial_advance(G::Y),
                   HEIGHT = DOWNWARDS * (F::DOWN - 1) + G::TALL + (F::SHARES - 1) * F::ROWS * G::Y.dilation;
-    typedef FloatTile<F::PLANES, HEIGHT, ADVANCE *(F::ACROSS - 1) + G::EXTENT, ADVANCE, F::SKEWED> In;
-    typedef FloatTile<F::PLANES, G::TY * F::DOWN, G::TX * F::ACROSS, G::TX, true> Gy;
+    typedef FloatTile<F::PLANES, HEIGHT, ADVANCE *(F::ACROSS - 1) + G::EXTENT, ADVANCE, F::SKEWED, F::THREADS> In;
+    typedef FloatTile<F::PLANES, G::TY * F::DOWN, G::TX * F::ACROSS, G::TX, true, F::THREADS> Gy;
+    typedef Step<F::KERNEL_Z> Tiles;
     const int thread = int(threadIdx.x), strip = thread % F::STRIPS, share = thread / F::STRIPS,
               across = strip % F::ACROSS, down = strip / F::ACROSS % F::DOWN, plane = strip / (F::ACROSS * F::DOWN),
               chunk = T::chunk_of(share);
     const long long filter = blockIdx.x;
     const typename G::bits *const x = x_of<F, Storage>(call, filter), *const y = gy_of<F, Storage>(call, filter);
-    smem<float> memory = cf_dynamic_shared<float>(), tile = memory + Gy::SIZE;
+    smem<float> memory = cf_dynamic_shared<float>(), tiles = memory + 2 * Gy::SIZE;
+    const auto load = [&](const Tiles &step) {
+        if (step.item >= call.items)
+            return;
+        const Position p = position_of(call, step.item);
+        const int depth = plane_index<F>(p.at[0], step.part, call.x.size[0]);
+        if (step.part == 0)
+            Gy::template load<Storage, 0>(memory + step.number / F::KERNEL_Z % 2 * Gy::SIZE, call.y,
+                                          y + p.at[0] * call.y.stride[0], p.sample * F::PLANES, call.samples,
+                                          p.at[1] * (G::TY * F::DOWN), p.at[2] * (G::TX * F::ACROSS));
+        if (depth >= 0)
+            In::template load<Storage, F::MODE>(tiles + step.number % 2 * In::SIZE, call.x,
+                                                x + depth * call.x.stride[0], p.sample * F::PLANES, call.samples,
+                                                p.at[1] * (DOWNWARDS * F::DOWN) + cf_spatial_first(G::Y),
+                                                p.at[2] * (ADVANCE * F::ACROSS) + G::LOWEST);
+    };
     T sums = {};
-    for (int item = int(blockIdx.y); item < call.items; item += int(gridDim.y)) {
-        const Position p = position_of(call, item);
-        const int sample = p.sample * F::PLANES, top = p.at[1] * (DOWNWARDS * F::DOWN) + cf_spatial_first(G::Y),
-                  left = p.at[2] * (ADVANCE * F::ACROSS) + G::LOWEST;
+    Tiles step = {int(blockIdx.y), 0, 0};
+    load(step);
+    for (; step.item < call.items; step = step.next()) {
+        wait_async();
         __syncthreads();
-        Gy::template load<Storage, 0>(memory, call.y, y + p.at[0] * call.y.stride[0], sample, call.samples,
-                                      p.at[1] * (G::TY * F::DOWN), p.at[2] * (G::TX * F::ACROSS));
-        for (int q = 0; q < F::KERNEL_Z; ++q) {
-            const int depth = plane_index<F>(p.at[0], q, call.x.size[0]);
-            if (depth < 0)
-                continue;
-            __syncthreads();
-            In::template load<Storage, F::MODE>(tile, call.x, x + depth * call.x.stride[0], sample, call.samples, top,
-                                                left);
-            __syncthreads();
-            if (share >= T::SHARES || T::depth_of(share) != q)
-                continue;
-            float held[G::TY][G::TX][G::VECTOR];
+        load(step.next());
+        const Position p = position_of(call, step.item);
+        if (share >= T::SHARES || T::depth_of(share) != step.part ||
+            plane_index<F>(p.at[0], step.part, call.x.size[0]) < 0)
+            continue;
+        smem<const float> gy = memory + (step.number / F::KERNEL_Z % 2 * Gy::SIZE + plane * Gy::PLANE +
+                                         down * G::TY * Gy::PITCH + Gy::along(across * G::TX));
+        float held[G::TY][G::TX][G::VECTOR];
 #pragma unroll
-            for (int t = 0; t < G::TY; ++t)
+        for (int t = 0; t < G::TY; ++t)
 #pragma unroll
-                for (int j = 0; j < G::TX; ++j)
-                    held[t][j][0] =
-                        memory[plane * Gy::PLANE + (down * G::TY + t) * Gy::PITCH + Gy::along(across * G::TX) + j];
-            TileRows<F, In> rows;
-            const int begin = down * DOWNWARDS + T::row_of(share) * G::Y.dilation;
-            rows.from = tile + (plane * In::PLANE + begin * In::PITCH + In::along(across * ADVANCE));
-            rows.top = top + begin;
-            rows.rows = call.x.size[1];
-            sums.add(rows, held, chunk);
-        }
+            for (int j = 0; j < G::TX; ++j)
+                held[t][j][0] = gy[t * Gy::PITCH + j];
+        const int begin = down * DOWNWARDS + T::row_of(share) * G::Y.dilation;
+        const TileRows<F, In> rows = {
+            tiles + (step.number % 2 * In::SIZE + plane * In::PLANE + begin * In::PITCH + In::along(across * ADVANCE)),
+            p.at[1] * (DOWNWARDS * F::DOWN) + cf_spatial_first(G::Y) + begin, call.x.size[1]};
+        sums.add(rows, held, chunk);
     }
     sums.store(call, memory, filter, share < T::SHARES);
 }

@@ -24,6 +24,7 @@ typedef struct cf_spatial_config {
     int threads;
     int64_t shared; /* bytes of a block */
     int64_t channels, samples, items, along[3];
+    int64_t column[2];   /* channels last: strides of columns of what is read and written, constants of the kernel */
     int64_t grid[2];     /* blocks of channels, slices of the items */
     double instructions; /* of all warps, about */
 } cf_spatial_config;

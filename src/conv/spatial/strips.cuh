@@ -28,20 +28,38 @@
 
 /* ------------------------------------------------------------------------------------------- elements and positions */
 
-/* VECTOR neighbouring channels of one element. */
-template <class S, int VECTOR> CF_DEVICE void load_vector(float (&to)[VECTOR], const typename S::bits *p, bool inside) {
-    if constexpr (VECTOR == 1) {
-        to[0] = inside ? float(S::load(p)) : 0.0f;
-    } else if constexpr (S::PLAIN) {
-        const float2 v = inside ? __ldg(reinterpret_cast<const float2 *>(p)) : make_float2(0, 0);
-        to[0] = v.x;
-        to[1] = v.y;
-    } else {
-        const cplx v = S::pair(inside ? __ldg(reinterpret_cast<const unsigned *>(p)) : 0u);
+/* VECTOR neighbouring channels of one element, as they are stored. */
+template <class S, int VECTOR> struct Element {
+    typename S::bits bits;
+    CF_DEVICE void load(const typename S::bits *p, bool inside) { bits = inside ? __ldg(p) : typename S::bits(0); }
+    CF_DEVICE void get(float (&to)[VECTOR]) const {
+        if constexpr (S::PLAIN)
+            to[0] = float(bits);
+        else
+            to[0] = float(S::number(bits));
+    }
+};
+template <class S> struct Element<S, 2> {
+    unsigned bits;
+    CF_DEVICE void load(const typename S::bits *p, bool inside) {
+        bits = inside ? __ldg(reinterpret_cast<const unsigned *>(p)) : 0u;
+    }
+    CF_DEVICE void get(float (&to)[2]) const {
+        const cplx v = S::pair(bits);
         to[0] = float(v.x);
         to[1] = float(v.y);
     }
-}
+};
+template <> struct Element<plain, 2> {
+    float2 bits;
+    CF_DEVICE void load(const plain::bits *p, bool inside) {
+        bits = inside ? __ldg(reinterpret_cast<const float2 *>(p)) : make_float2(0, 0);
+    }
+    CF_DEVICE void get(float (&to)[2]) const {
+        to[0] = bits.x;
+        to[1] = bits.y;
+    }
+};
 template <class S, int VECTOR> CF_DEVICE void store_vector(typename S::bits *p, const float (&v)[VECTOR]) {
     if constexpr (VECTOR == 1)
         S::store(p, v[0]);
@@ -113,21 +131,27 @@ CF_DEVICE Position position_of(const cf_spatial_call &call, int item) {
     return p;
 }
 
-/* The weights of LANES x VECTOR channels from `first` on: [summed channel][tap][lane][channel of the vector]. */
+/* The weights of LANES x VECTOR channels from `first` on: [summed channel][tap][lane][channel of the vector]. A warp
+ * reads four taps of eight channels: neighbours in global memory, without many bank conflicts in shared memory. */
 template <class F> CF_DEVICE void load_weights(smem<float> w, const cf_spatial_call &call, long long first) {
     typedef Spatial<F> G;
-    constexpr int CHANNELS = F::LANES * F::VECTOR;
-    for (int i = int(threadIdx.x); i < F::SUMMED * G::TAPS * CHANNELS; i += int(blockDim.x)) {
-        const int tap = i / CHANNELS % G::TAPS, summed = i / CHANNELS / G::TAPS, s = tap % G::KERNEL,
-                  r = tap / G::KERNEL % G::Y.taps, q = tap / G::KERNEL / G::Y.taps;
-        const long long channel = first + i % CHANNELS;
+    constexpr int CHANNELS = F::LANES * F::VECTOR, ALL = F::SUMMED * G::TAPS, FOURS = (ALL + 3) / 4,
+                  COUNT = (CHANNELS + 7) / 8 * FOURS * 32;
+#pragma unroll 4
+    for (int i = int(threadIdx.x); i < COUNT; i += int(blockDim.x)) {
+        const int place = i / 32 / FOURS * 8 + i % 8, at = i / 32 % FOURS * 4 + i / 8 % 4, tap = at % G::TAPS,
+                  summed = at / G::TAPS, s = tap % G::KERNEL, r = tap / G::KERNEL % G::Y.taps,
+                  q = tap / G::KERNEL / G::Y.taps;
+        const long long channel = first + place;
         float value = 0;
+        if (place >= CHANNELS || at >= ALL)
+            continue;
         if (channel < call.channels && s < F::KERNEL_X)
             value = float(F::Weights::load(static_cast<const typename F::Weights::bits *>(call.w.memory) +
                                            channel / F::OWN * call.w.group_stride +
                                            channel % F::OWN * call.w.own_stride + summed * call.w.summed_stride +
                                            q * call.w.stride[0] + r * call.w.stride[1] + s * call.w.stride[2]));
-        w[i] = value;
+        w[at * CHANNELS + place] = value;
     }
 }
 
@@ -161,22 +185,31 @@ template <class F> struct Strip {
         }
     }
 
-    /* Adds a plane of inputs. Rows: enter(n) is false if row n of the strip is zero; read(x, chunk) reads a window. */
-    template <class Rows> CF_DEVICE void add(Rows &rows, smem<const float> w) {
+    /* Adds a plane of inputs. Rows: fetch(next, n, chunk) loads a window of row n, or returns false if it is zero. The
+     * next window is loaded before the products of this one. */
+    template <class Rows> CF_DEVICE void add(const Rows &rows, smem<const float> w) {
+        typename Rows::Element next[G::WINDOW];
+        bool follows = rows.fetch(next, 0, 0);
 #pragma unroll 1
-        for (int n = 0; n < G::TALL; ++n) {
-            if (!rows.enter(n))
-                continue;
-#pragma unroll 1
-            for (int chunk = 0; chunk < G::CHUNKS; ++chunk) {
-                float x[G::WINDOW][G::VECTOR];
-                rows.read(x, chunk);
+        for (int n = 0, chunk = 0; n < G::TALL;) {
+            float x[G::WINDOW][G::VECTOR];
 #pragma unroll
-                for (int t = 0; t < G::TY; ++t) {
-                    const int r = cf_spatial_tap(G::Y, t, n);
-                    if (r >= 0)
-                        multiply(x, sum[t], w + (r * G::KERNEL + chunk * G::X.taps) * (F::LANES * G::VECTOR));
-                }
+            for (int k = 0; k < G::WINDOW; ++k)
+                next[k].get(x[k]);
+            const bool any = follows;
+            const int this_row = n, this_chunk = chunk;
+            if (++chunk == G::CHUNKS) {
+                chunk = 0;
+                ++n;
+            }
+            follows = n < G::TALL && rows.fetch(next, n, chunk);
+            if (!any)
+                continue;
+#pragma unroll
+            for (int t = 0; t < G::TY; ++t) {
+                const int r = cf_spatial_tap(G::Y, t, this_row);
+                if (r >= 0)
+                    multiply(x, sum[t], w + (r * G::KERNEL + this_chunk * G::X.taps) * (F::LANES * G::VECTOR));
             }
         }
     }
@@ -184,31 +217,34 @@ template <class F> struct Strip {
 
 /* ---------------------------------------------------------------------------------------------------- channels last */
 
-/* Rows of inputs in global memory. `origin` is the first column of the window of chunk 0. */
+/* Rows of inputs in global memory. `origin` is the first column of the lowest window. */
 template <class F> struct GlobalRows {
     typedef Spatial<F> G;
-    const typename G::bits *plane, *row;
+    typedef ::Element<typename F::Storage, F::VECTOR> Element;
+    const typename G::bits *plane;
     long long row_stride, column_stride;
     int top, origin, rows, columns;
     CF_DEVICE GlobalRows(const cf_spatial_side &side, const Position &p)
-        : plane(nullptr), row(nullptr), row_stride(side.stride[1]), column_stride(side.stride[2]),
+        : plane(nullptr), row_stride(side.stride[1]), column_stride(F::COLUMN ? F::COLUMN : side.stride[2]),
           top(p.at[1] * cf_spatial_advance(G::Y) + cf_spatial_first(G::Y)),
           origin(p.at[2] * cf_spatial_advance(G::X) + G::LOWEST), rows(side.size[1]), columns(side.size[2]) {}
-    CF_DEVICE bool enter(int n) {
-        const int at = padded_index<F::MODE>(top + n, rows);
-        row = plane + at * row_stride;
-        return at >= 0;
-    }
-    CF_DEVICE void read(float (&x)[G::WINDOW][G::VECTOR], int chunk) const {
-        const int begin = origin + G::offset(chunk);
-        const typename G::bits *const from = row + begin * column_stride;
+    CF_DEVICE bool fetch(Element (&next)[G::WINDOW], int n, int chunk) const {
+        const int at = padded_index<F::MODE>(top + n, rows), begin = origin + G::offset(chunk);
+        if (at < 0)
+            return false;
+        const typename G::bits *const row = plane + at * row_stride, *const from = row + begin * column_stride;
+        if (begin >= 0 && begin + G::WINDOW <= columns) {
+#pragma unroll
+            for (int k = 0; k < G::WINDOW; ++k)
+                next[k].load(from + k * column_stride, true);
+            return true;
+        }
 #pragma unroll
         for (int k = 0; k < G::WINDOW; ++k) {
-            const int at = F::MODE ? padded_index<F::MODE>(begin + k, columns) : begin + k;
-            const bool inside = F::MODE ? at >= 0 : unsigned(at) < unsigned(columns);
-            load_vector<typename F::Storage, G::VECTOR>(
-                x[k], F::MODE ? row + at * column_stride : from + k * column_stride, inside);
+            const int column = padded_index<F::MODE>(begin + k, columns);
+            next[k].load(F::MODE ? row + column * column_stride : from + k * column_stride, column >= 0);
         }
+        return true;
     }
 };
 
@@ -254,7 +290,8 @@ template <class F> CF_DEVICE void spatial_last(const cf_spatial_call &call) {
             for (int j = 0; j < G::TX; ++j) {
                 if (p.at[2] * G::TX + j >= call.y.size[2])
                     break;
-                typename G::bits *const at = to + (t * call.y.stride[1] + j * call.y.stride[2]);
+                typename G::bits *const at =
+                    to + (t * call.y.stride[1] + j * (F::COLUMN_Y ? F::COLUMN_Y : call.y.stride[2]));
                 float value[G::VECTOR];
 #pragma unroll
                 for (int v = 0; v < G::VECTOR; ++v) {
@@ -272,117 +309,144 @@ template <class F> CF_DEVICE void spatial_last(const cf_spatial_call &call) {
 
 /* A tile of FP32 numbers in shared memory: PLANES planes of HEIGHT rows. A gap follows every `STEP` columns, so that
  * threads with neighbouring strips have no bank conflicts. */
-template <int PLANES, int HEIGHT, int BREADTH, int STEP, bool SKEWED> struct FloatTile {
+template <int PLANES, int HEIGHT, int BREADTH, int STEP, bool SKEWED, int THREADS> struct FloatTile {
     static constexpr CF_DEVICE int along(int column) { return SKEWED ? column + column / STEP : column; }
-    static constexpr int PITCH = along(BREADTH - 1) + 1 | 1, PLANE = HEIGHT * PITCH, SIZE = PLANES * PLANE;
+    static constexpr int PITCH = along(BREADTH - 1) + 1 | 1, PLANE = HEIGHT * PITCH, SIZE = PLANES * PLANE,
+                         LINES = PLANES * HEIGHT,
+                         /* Threads of a row: a part of a warp, or all where there are few rows. */
+        WIDE = LINES * 32 < THREADS ? THREADS
+               : BREADTH > 16       ? 32
+               : BREADTH > 8        ? 16
+                                    : 8;
 
-    /* Loads the planes of samples from `sample` on. (top, left) is the element of the first one. */
+    /* Loads the planes of samples from `sample` on. (top, left) is the element of the first one. FP32 numbers are
+     * there after wait_async() and a barrier. */
     template <class S, int MODE>
     static CF_DEVICE void load(smem<float> tile, const cf_spatial_side &side, const typename S::bits *from, int sample,
                                int samples, int top, int left) {
+        for (int line = int(threadIdx.x) / WIDE; line < LINES; line += THREADS / WIDE) {
+            const int row = line % HEIGHT, plane = line / HEIGHT, y = padded_index<MODE>(top + row, side.size[1]);
+            const bool there = y >= 0 && sample + plane < samples;
+            const typename S::bits *const p =
+                from + (there ? (sample + plane) * side.sample_stride + y * side.stride[1] : 0);
+            smem<float> to = tile + (plane * PLANE + row * PITCH);
 #pragma unroll 4
-        for (int i = int(threadIdx.x); i < PLANES * HEIGHT * BREADTH; i += int(blockDim.x)) {
-            const int column = i % BREADTH, line = i / BREADTH, row = line % HEIGHT, plane = line / HEIGHT,
-                      y = padded_index<MODE>(top + row, side.size[1]),
-                      x = padded_index<MODE>(left + column, side.size[2]);
-            float value = 0;
-            if (sample + plane < samples && y >= 0 && x >= 0)
-                value = float(
-                    S::load(from + ((sample + plane) * side.sample_stride + y * side.stride[1] + x * side.stride[2])));
-            tile[plane * PLANE + row * PITCH + along(column)] = value;
+            for (int column = int(threadIdx.x) % WIDE; column < BREADTH; column += WIDE) {
+                const int x = padded_index<MODE>(left + column, side.size[2]);
+                const bool inside = there && x >= 0;
+                if constexpr (S::PLAIN)
+                    copy_async<1>(to + along(column), inside ? p + x * side.stride[2] : from, inside);
+                else
+                    to[along(column)] = inside ? float(S::load(p + x * side.stride[2])) : 0.0f;
+            }
         }
     }
-};
-
-template <class F> struct TileOf {
-    typedef Spatial<F> G;
-    static constexpr int ADVANCE = cf_spatial_advance(G::X), DOWNWARDS = cf_spatial_advance(G::Y);
-    typedef FloatTile<F::PLANES, DOWNWARDS *(F::DOWN - 1) + G::TALL, ADVANCE *(F::ACROSS - 1) + G::EXTENT, ADVANCE,
-                      F::SKEWED>
-        In;
-    typedef FloatTile<F::PLANES, G::TY * F::DOWN, G::TX * F::ACROSS, G::TX, true> Out;
 };
 
 /* Rows of a tile of type In. `from`: the place of the first input of the strip. */
 template <class F, class In> struct TileRows {
     typedef Spatial<F> G;
-    smem<const float> from, row;
+    struct Element {
+        float number;
+        CF_DEVICE void get(float (&to)[1]) const { to[0] = number; }
+    };
+    smem<const float> from;
     int top, rows;
-    CF_DEVICE bool enter(int n) {
-        row = from + n * In::PITCH;
-        return F::MODE != 0 || unsigned(top + n) < unsigned(rows);
-    }
-    CF_DEVICE void read(float (&x)[G::WINDOW][G::VECTOR], int chunk) const {
-        smem<const float> begin = row + In::along(G::offset(chunk));
+    CF_DEVICE bool fetch(Element (&next)[G::WINDOW], int n, int chunk) const {
+        if (F::MODE == 0 && unsigned(top + n) >= unsigned(rows))
+            return false;
+        smem<const float> begin = from + (n * In::PITCH + In::along(G::offset(chunk)));
 #pragma unroll
         for (int k = 0; k < G::WINDOW; ++k)
-            x[k][0] = begin[In::along(k)];
+            next[k].number = begin[In::along(k)];
+        return true;
+    }
+};
+
+/* The tiles that a block loads one after another: of each item, all depths of all summed channels. */
+template <int PARTS> struct Step {
+    int item, part, number;
+    CF_DEVICE Step next() const {
+        return {part + 1 == PARTS ? item + int(gridDim.y) : item, part + 1 == PARTS ? 0 : part + 1, number + 1};
     }
 };
 
 template <class F> CF_DEVICE void spatial_first(const cf_spatial_call &call) {
     typedef Spatial<F> G;
     typedef typename F::Storage Storage;
-    typedef typename TileOf<F>::In In;
-    typedef typename TileOf<F>::Out Out;
+    constexpr int ADVANCE = cf_spatial_advance(G::X), DOWNWARDS = cf_spatial_advance(G::Y), BREADTH = G::TX * F::ACROSS,
+                  HEIGHT = G::TY * F::DOWN;
+    typedef FloatTile<F::PLANES, DOWNWARDS *(F::DOWN - 1) + G::TALL, ADVANCE *(F::ACROSS - 1) + G::EXTENT, ADVANCE,
+                      F::SKEWED, F::THREADS>
+        In;
+    typedef FloatTile<F::PLANES, HEIGHT, BREADTH, G::TX, true, F::THREADS> Out;
+    typedef Step<F::SUMMED * F::KERNEL_Z> Tiles;
     const int thread = int(threadIdx.x), across = thread % F::ACROSS, down = thread / F::ACROSS % F::DOWN,
               plane = thread / (F::ACROSS * F::DOWN);
     const bool live = plane < F::PLANES;
     const long long channel = blockIdx.x, group = channel / F::OWN, own = channel % F::OWN;
-    smem<float> w = cf_dynamic_shared<float>(), tile = w + G::WEIGHTS;
+    smem<float> w = cf_dynamic_shared<float>(), out = w + G::WEIGHTS, tiles = out + Out::SIZE;
     load_weights<F>(w, call, channel);
     const typename G::bits *const x =
         static_cast<const typename G::bits *>(call.x.memory) + group * call.x.group_stride;
     typename G::bits *const y = static_cast<typename G::bits *>(const_cast<void *>(call.y.memory)) +
                                 group * call.y.group_stride + own * call.y.channel_stride;
     const float bias = call.bias ? float(bias_at<F>(call.bias, channel)) : 0.0f;
-    for (int item = int(blockIdx.y); item < call.items; item += int(gridDim.y)) {
-        const Position p = position_of(call, item);
-        const int sample = p.sample * F::PLANES,
-                  top = p.at[1] * (TileOf<F>::DOWNWARDS * F::DOWN) + cf_spatial_first(G::Y),
-                  left = p.at[2] * (TileOf<F>::ADVANCE * F::ACROSS) + G::LOWEST;
-        TileRows<F, In> rows;
-        rows.from = tile + ((live ? plane : 0) * In::PLANE + down * TileOf<F>::DOWNWARDS * In::PITCH +
-                            In::along(across * TileOf<F>::ADVANCE));
-        rows.top = top + down * TileOf<F>::DOWNWARDS;
-        rows.rows = call.x.size[1];
-        Strip<F> strips = {};
-        for (int summed = 0; summed < F::SUMMED; ++summed)
-            for (int q = 0; q < F::KERNEL_Z; ++q) {
-                const int depth = plane_index<F>(p.at[0], q, call.x.size[0]);
-                if (depth < 0)
-                    continue;
-                __syncthreads();
-                In::template load<Storage, F::MODE>(tile, call.x,
-                                                    x + (summed * call.x.channel_stride + depth * call.x.stride[0]),
-                                                    sample, call.samples, top, left);
-                __syncthreads();
-                if (live)
-                    strips.add(rows, w + (summed * F::KERNEL_Z + q) * G::PLANE);
-            }
-        /* Outputs pass through shared memory, so that neighbouring threads store neighbouring elements. */
+    const auto load = [&](const Tiles &step) {
+        if (step.item >= call.items)
+            return;
+        const Position p = position_of(call, step.item);
+        const int depth = plane_index<F>(p.at[0], step.part % F::KERNEL_Z, call.x.size[0]);
+        if (depth >= 0)
+            In::template load<Storage, F::MODE>(
+                tiles + step.number % 2 * In::SIZE, call.x,
+                x + (step.part / F::KERNEL_Z * call.x.channel_stride + depth * call.x.stride[0]), p.sample * F::PLANES,
+                call.samples, p.at[1] * (DOWNWARDS * F::DOWN) + cf_spatial_first(G::Y),
+                p.at[2] * (ADVANCE * F::ACROSS) + G::LOWEST);
+    };
+    Strip<F> strips = {};
+    Tiles step = {int(blockIdx.y), 0, 0};
+    load(step);
+    for (; step.item < call.items; step = step.next()) {
+        wait_async();
         __syncthreads();
+        load(step.next());
+        const Position p = position_of(call, step.item);
+        if (live && plane_index<F>(p.at[0], step.part % F::KERNEL_Z, call.x.size[0]) >= 0) {
+            const TileRows<F, In> rows = {tiles + (step.number % 2 * In::SIZE + plane * In::PLANE +
+                                                   down * DOWNWARDS * In::PITCH + In::along(across * ADVANCE)),
+                                          p.at[1] * (DOWNWARDS * F::DOWN) + cf_spatial_first(G::Y) + down * DOWNWARDS,
+                                          call.x.size[1]};
+            strips.add(rows, w + step.part * G::PLANE);
+        }
+        if (step.part + 1 < F::SUMMED * F::KERNEL_Z)
+            continue;
+        /* Outputs pass through shared memory, so that neighbouring threads store neighbouring elements. */
         if (live)
 #pragma unroll
             for (int t = 0; t < G::TY; ++t)
 #pragma unroll
                 for (int j = 0; j < G::TX; ++j)
-                    tile[plane * Out::PLANE + (down * G::TY + t) * Out::PITCH + Out::along(across * G::TX) + j] =
+                    out[plane * Out::PLANE + (down * G::TY + t) * Out::PITCH + Out::along(across * G::TX) + j] =
                         strips.sum[t][j][0] + bias;
+        strips = {};
         __syncthreads();
-        constexpr int BREADTH = G::TX * F::ACROSS, HEIGHT = G::TY * F::DOWN;
-#pragma unroll 4
-        for (int i = thread; i < F::PLANES * HEIGHT * BREADTH; i += int(blockDim.x)) {
-            const int column = i % BREADTH, line = i / BREADTH, row = line % HEIGHT, out_plane = line / HEIGHT,
-                      out_row = p.at[1] * HEIGHT + row, out_column = p.at[2] * BREADTH + column;
-            if (sample + out_plane >= call.samples || out_row >= call.y.size[1] || out_column >= call.y.size[2])
+        for (int line = thread / Out::WIDE; line < Out::LINES; line += F::THREADS / Out::WIDE) {
+            const int row = p.at[1] * HEIGHT + line % HEIGHT, sample = p.sample * F::PLANES + line / HEIGHT;
+            if (sample >= call.samples || row >= call.y.size[1])
                 continue;
-            typename G::bits *const at = y + ((sample + out_plane) * call.y.sample_stride + p.at[0] * call.y.stride[0] +
-                                              out_row * call.y.stride[1] + out_column * call.y.stride[2]);
-            float value = tile[out_plane * Out::PLANE + row * Out::PITCH + Out::along(column)];
-            if (call.accumulate)
-                value += old_number<Storage>(at);
-            Storage::store(at, value);
+            typename G::bits *const to =
+                y + (sample * call.y.sample_stride + p.at[0] * call.y.stride[0] + row * call.y.stride[1]);
+            smem<const float> from = out + (line / HEIGHT * Out::PLANE + line % HEIGHT * Out::PITCH);
+#pragma unroll 4
+            for (int i = thread % Out::WIDE; i < BREADTH; i += Out::WIDE) {
+                const int column = p.at[2] * BREADTH + i;
+                if (column >= call.y.size[2])
+                    break;
+                typename G::bits *const at = to + column * call.y.stride[2];
+                const float value = from[Out::along(i)];
+                Storage::store(at, call.accumulate ? value + old_number<Storage>(at) : value);
+            }
         }
     }
 }
