@@ -24,10 +24,12 @@ enum {
     MAX_WINDOW = 72,     /* inputs that a thread holds */
     MAX_PRODUCTS = 1000, /* in the text of a kernel; more compile slowly */
     MAX_TAP_SUMS = 100,  /* of a gradient of the weights, of a thread */
-    THREADS = 256,       /* of a block, about */
-    SHARED = 48 * 1024,  /* bytes of a block, if possible */
-    SIGNAL_REGISTERS = 128,
-    WEIGHT_REGISTERS = 168
+    THREADS = 128,       /* of a block, about */
+    MAX_LANES = 32,
+    LONG = 16,          /* taps of a signal of one axis whose strips have 16 outputs */
+    SHARED = 48 * 1024, /* bytes of a block, if possible */
+    OTHER_REGISTERS = 44,
+    WAVES = 2 /* of blocks */
 };
 
 /* ---------------------------------------------------------------------------------------------------------- layers */
@@ -83,6 +85,14 @@ static int reads_of(cf_spatial_axis a) {
     return count;
 }
 
+/* Registers of a thread: sums, a window as numbers, the next one as it is stored, and others. */
+static int registers_of(const cf_spatial_config *c) {
+    const int window = reads_of(c->axis[2]), outs = c->axis[2].outs * c->axis[1].outs * c->vector,
+              taps = c->pass == CF_PASS_WEIGHTS ? c->axis[2].taps * c->rows * c->vector : 0,
+              stored = c->dtype == CONV_FFT_FP32 ? c->vector : 1;
+    return (int)cf_round_up(cf_max(64, cf_min(232, outs + taps + window * (c->vector + stored) + OTHER_REGISTERS)), 8);
+}
+
 /* Instructions of a thread for a strip. */
 static double strip_instructions(const cf_spatial_config *c) {
     const cf_spatial_axis y = c->axis[1], x = c->axis[2];
@@ -98,7 +108,8 @@ static double strip_instructions(const cf_spatial_config *c) {
 /* The outputs of a strip: those with which the whole pass takes fewest instructions. */
 static void choose_strip(cf_spatial_config *c, const int64_t extent[3]) {
     const int step_x = c->axis[2].transposed ? c->axis[2].stride : 1,
-              step_y = c->axis[1].transposed ? c->axis[1].stride : 1, most_x = extent[1] == 1 ? 16 : 8;
+              step_y = c->axis[1].transposed ? c->axis[1].stride : 1,
+              most_x = extent[1] == 1 && c->kernel[2] >= LONG ? 16 : 8;
     const bool weights = c->pass == CF_PASS_WEIGHTS;
     cf_spatial_config best = *c;
     double least = -1;
@@ -189,8 +200,11 @@ static bool shrink(cf_spatial_config *c, int64_t shared) {
 static conv_fft_status set_block(cf_spatial_config *c, const int64_t extent[3], const cf_gpu_properties *p) {
     const int threads = (int)cf_max(1, THREADS / shares_of_taps(c));
     if (c->last) {
-        c->lanes = share_of(cf_ceil_div(c->channels, c->vector), cf_min(threads, 64));
+        c->lanes = share_of(cf_ceil_div(c->channels, c->vector), cf_min(threads, MAX_LANES));
         c->strips = (int)cf_max(1, threads / c->lanes);
+        for (int strips = c->strips; strips > 0 && c->lanes * c->strips % 32 != 0; --strips)
+            if (c->lanes * strips % 32 == 0)
+                c->strips = strips;
     } else {
         const int most = threads < 128 ? threads : 128;
         c->lanes = 1;
@@ -224,11 +238,11 @@ static conv_fft_status set_grid(cf_spatial_config *c, const int64_t extent[3], c
         return cf_fail(CONV_FFT_NOT_SUPPORTED, "%lld samples of %lld channels are too many", (long long)c->samples,
                        (long long)c->channels);
     c->items = samples * plane;
-    const int64_t resident = cf_max(
+    c->resident = (int)cf_max(
         1, cf_min(cf_min(p->threads_per_multiprocessor / c->threads, p->shared_per_multiprocessor / (c->shared + 1024)),
-                  p->registers_per_multiprocessor / ((weights ? WEIGHT_REGISTERS : SIGNAL_REGISTERS) * c->threads)));
+                  p->registers_per_multiprocessor / (registers_of(c) * c->threads)));
     const int64_t rounds = c->last ? cf_ceil_div(c->items, c->strips) : c->items,
-                  wanted = p->multiprocessors * resident,
+                  wanted = p->multiprocessors * c->resident * (weights ? 1 : WAVES),
                   slices = cf_max(1, cf_min(cf_min(rounds, 65535), cf_ceil_div(wanted, c->grid[0])));
     c->grid[1] = cf_ceil_div(rounds, cf_ceil_div(rounds, slices));
     return CONV_FFT_SUCCESS;
@@ -317,7 +331,6 @@ static const char *function_of(const cf_spatial_config *c, bool adds) {
 }
 
 conv_fft_status cf_spatial_source(const cf_spatial_config *c, bool adds, cf_source *source) {
-    const bool weights = c->pass == CF_PASS_WEIGHTS;
     char tail[2048];
     cf_text t = {tail, sizeof tail, 0};
     cf_text_add(&t, "struct Problem {\ntypedef %s Storage;\ntypedef %s Weights;\ntypedef %s Bias;\n",
@@ -336,8 +349,7 @@ conv_fft_status cf_spatial_source(const cf_spatial_config *c, bool adds, cf_sour
                 "static constexpr long long COLUMN = %lld, COLUMN_Y = %lld;\nstatic constexpr bool SKEWED = %s;\n};\n",
                 (long long)c->column[0], (long long)c->column[1], c->skewed ? "true" : "false");
     cf_text_add(&t, "CF_SPATIAL_KERNEL(%s, %d, %d)\n", function_of(c, adds),
-                adds ? CF_SPATIAL_ADDING_THREADS : c->threads,
-                adds ? 1 : (int)cf_max(1, 65536 / ((weights ? WEIGHT_REGISTERS : SIGNAL_REGISTERS) * c->threads)));
+                adds ? CF_SPATIAL_ADDING_THREADS : c->threads, adds ? 1 : c->resident);
     if (t.length >= t.bytes)
         return cf_fail(CONV_FFT_INTERNAL_ERROR, "the text of a kernel has %zu bytes; its buffer has %zu", t.length,
                        t.bytes - 1);

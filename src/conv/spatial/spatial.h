@@ -20,9 +20,9 @@ typedef struct cf_spatial_config {
     int kernel[3], chunks;
     int own, summed, vector, lanes, strips;
     int across, down, planes;
-    int rows, shares; /* gradient of the weights */
-    int threads;
-    int64_t shared; /* bytes of a block */
+    int rows, shares;      /* gradient of the weights */
+    int threads, resident; /* resident: blocks of a multiprocessor at a time */
+    int64_t shared;        /* bytes of a block */
     int64_t channels, samples, items, along[3];
     int64_t column[2];   /* channels last: strides of columns of what is read and written, constants of the kernel */
     int64_t grid[2];     /* blocks of channels, slices of the items */
