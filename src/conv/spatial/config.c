@@ -25,11 +25,11 @@ enum {
     MAX_PRODUCTS = 1000, /* in the text of a kernel; more compile slowly */
     MAX_TAP_SUMS = 100,  /* of a gradient of the weights, of a thread */
     THREADS = 128,       /* of a block, about */
-    MAX_LANES = 32,
-    LONG = 16,          /* taps of a signal of one axis whose strips have 16 outputs */
-    SHARED = 48 * 1024, /* bytes of a block, if possible */
+    LAST_THREADS = 256,  /* the same, for signals with channels last */
+    LONG = 16,           /* taps of a signal of one axis whose strips have 16 outputs */
+    SHARED = 48 * 1024,  /* bytes of a block, if possible */
     OTHER_REGISTERS = 44,
-    WAVES = 2 /* of blocks */
+    MAX_SIGNAL_REGISTERS = 128
 };
 
 /* ---------------------------------------------------------------------------------------------------------- layers */
@@ -90,7 +90,8 @@ static int registers_of(const cf_spatial_config *c) {
     const int window = reads_of(c->axis[2]), outs = c->axis[2].outs * c->axis[1].outs * c->vector,
               taps = c->pass == CF_PASS_WEIGHTS ? c->axis[2].taps * c->rows * c->vector : 0,
               stored = c->dtype == CONV_FFT_FP32 ? c->vector : 1;
-    return (int)cf_round_up(cf_max(64, cf_min(232, outs + taps + window * (c->vector + stored) + OTHER_REGISTERS)), 8);
+    const int64_t wanted = outs + taps + window * (c->vector + stored) + OTHER_REGISTERS;
+    return (int)cf_round_up(cf_max(64, cf_min(taps ? 232 : MAX_SIGNAL_REGISTERS, wanted)), 8);
 }
 
 /* Instructions of a thread for a strip. */
@@ -109,7 +110,7 @@ static double strip_instructions(const cf_spatial_config *c) {
 static void choose_strip(cf_spatial_config *c, const int64_t extent[3]) {
     const int step_x = c->axis[2].transposed ? c->axis[2].stride : 1,
               step_y = c->axis[1].transposed ? c->axis[1].stride : 1,
-              most_x = extent[1] == 1 && c->kernel[2] >= LONG ? 16 : 8;
+              most_x = extent[1] == 1 && (!c->last || c->kernel[2] >= LONG) ? 16 : 8;
     const bool weights = c->pass == CF_PASS_WEIGHTS;
     cf_spatial_config best = *c;
     double least = -1;
@@ -198,9 +199,10 @@ static bool shrink(cf_spatial_config *c, int64_t shared) {
 }
 
 static conv_fft_status set_block(cf_spatial_config *c, const int64_t extent[3], const cf_gpu_properties *p) {
-    const int threads = (int)cf_max(1, THREADS / shares_of_taps(c));
+    const bool weights = c->pass == CF_PASS_WEIGHTS;
+    const int threads = (int)cf_max(1, (c->last && !weights ? LAST_THREADS : THREADS) / shares_of_taps(c));
     if (c->last) {
-        c->lanes = share_of(cf_ceil_div(c->channels, c->vector), cf_min(threads, MAX_LANES));
+        c->lanes = share_of(cf_ceil_div(c->channels, c->vector), cf_min(threads, weights ? 32 : 64));
         c->strips = (int)cf_max(1, threads / c->lanes);
         for (int strips = c->strips; strips > 0 && c->lanes * c->strips % 32 != 0; --strips)
             if (c->lanes * strips % 32 == 0)
@@ -242,7 +244,10 @@ static conv_fft_status set_grid(cf_spatial_config *c, const int64_t extent[3], c
         1, cf_min(cf_min(p->threads_per_multiprocessor / c->threads, p->shared_per_multiprocessor / (c->shared + 1024)),
                   p->registers_per_multiprocessor / (registers_of(c) * c->threads)));
     const int64_t rounds = c->last ? cf_ceil_div(c->items, c->strips) : c->items,
-                  wanted = p->multiprocessors * c->resident * (weights ? 1 : WAVES),
+                  wanted = p->multiprocessors * c->resident *
+                           (c->last   ? 1
+                            : weights ? 2
+                                      : 4),
                   slices = cf_max(1, cf_min(cf_min(rounds, 65535), cf_ceil_div(wanted, c->grid[0])));
     c->grid[1] = cf_ceil_div(rounds, cf_ceil_div(rounds, slices));
     return CONV_FFT_SUCCESS;

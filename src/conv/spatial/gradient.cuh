@@ -125,7 +125,8 @@ template <class F> CF_DEVICE void spatial_weights_last(const cf_spatial_call &ca
     T sums = {};
     if (share < T::SHARES && filter < call.channels) {
         const typename G::bits *const x = x_of<F, Storage>(call, filter), *const gy = gy_of<F, Storage>(call, filter);
-        for (int item = int(blockIdx.y) * F::STRIPS + strip; item < call.items; item += int(gridDim.y) * F::STRIPS) {
+        const Range range = range_of(call, F::STRIPS);
+        for (int item = range.begin + strip; item < range.end; item += F::STRIPS) {
             const Position p = position_of(call, item);
             const int depth = plane_index<F>(p.at[0], T::depth_of(share), call.x.size[0]);
             if (depth < 0)

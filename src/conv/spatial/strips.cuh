@@ -131,6 +131,16 @@ CF_DEVICE Position position_of(const cf_spatial_call &call, int item) {
     return p;
 }
 
+/* The strips of a block. They follow one another, so that it finds the rows between them in its L1 cache. */
+struct Range {
+    int begin, end;
+};
+CF_DEVICE Range range_of(const cf_spatial_call &call, int strips) {
+    const int rounds = (call.items + strips - 1) / strips, each = (rounds + int(gridDim.y) - 1) / int(gridDim.y),
+              begin = int(blockIdx.y) * each * strips, end = begin + each * strips;
+    return {begin, end < call.items ? end : call.items};
+}
+
 /* The weights of LANES x VECTOR channels from `first` on: [summed channel][tap][lane][channel of the vector]. A warp
  * reads four taps of eight channels: neighbours in global memory, without many bank conflicts in shared memory. */
 template <class F> CF_DEVICE void load_weights(smem<float> w, const cf_spatial_call &call, long long first) {
@@ -267,7 +277,8 @@ template <class F> CF_DEVICE void spatial_last(const cf_spatial_call &call) {
 #pragma unroll
     for (int v = 0; v < G::VECTOR; ++v)
         bias[v] = call.bias ? float(bias_at<F>(call.bias, channel + v)) : 0.0f;
-    for (int item = int(blockIdx.y) * F::STRIPS + strip; item < call.items; item += int(gridDim.y) * F::STRIPS) {
+    const Range range = range_of(call, F::STRIPS);
+    for (int item = range.begin + strip; item < range.end; item += F::STRIPS) {
         const Position p = position_of(call, item);
         GlobalRows<F> rows(call.x, p);
         Strip<F> strips = {};

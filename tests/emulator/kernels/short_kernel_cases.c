@@ -85,7 +85,7 @@ static const short_case all[] = {
     {.problem = "in=2x2x9x8 out=2 groups=2 kernel=11x9 pad=5x4 layout=last", .spatial = true, .shared = 20000},
     /* Channels first: several strips, tiles and samples of a block. */
     {.problem = "in=2x2x20x37 out=2 groups=2 kernel=7x7 pad=3", .spatial = true, .spoiled = true},
-    {.problem = "in=21x2x7x7 out=2 groups=2 kernel=13x13 pad=6 dtype=bf16", .spatial = true, .processors = 2},
+    {.problem = "in=23x2x7x7 out=2 groups=2 kernel=13x13 pad=6 dtype=bf16", .spatial = true, .processors = 2},
     {.problem = "in=3x2x18x17 out=2 groups=2 kernel=3x3 pad=1 stride=2", .spatial = true, .shared = 4000},
     {.problem = "in=2x2x15x22 out=2 groups=2 kernel=5x5 pad=2 stride=3x4 dtype=fp16", .spatial = true},
     {.problem = "in=2x2x19x21 out=2 groups=2 kernel=3x3 pad=4 dilation=4x3", .spatial = true},
