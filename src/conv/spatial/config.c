@@ -23,6 +23,7 @@ enum {
     MAX_OUTPUTS = 64,    /* sums of a thread */
     MAX_WINDOW = 72,     /* inputs that a thread holds */
     MAX_PRODUCTS = 1000, /* in the text of a kernel; more compile slowly */
+    MAX_UNROLLED = 800,  /* products of a strip whose rows are unrolled */
     MAX_TAP_SUMS = 100,  /* of a gradient of the weights, of a thread */
     THREADS = 128,       /* of a block, about */
     LAST_THREADS = 256,  /* the same, for signals with channels last */
@@ -101,8 +102,8 @@ static double strip_instructions(const cf_spatial_config *c) {
     const double load = c->last ? 2 + (c->dtype == CONV_FFT_FP32 ? 0 : c->vector) : 1,
                  rows = weights ? (double)reads_of(y) : (double)cf_spatial_window(y),
                  outs = (double)x.outs * y.outs * c->vector * (c->last ? 2 : 8);
-    const double of_chunk =
-        rows * reads_of(x) * load + (double)products_of(y) * (products_of(x) * c->vector + (weights ? 0 : x.taps));
+    const double of_chunk = rows * (12 + reads_of(x) * load) +
+                            (double)products_of(y) * (products_of(x) * c->vector + (weights ? 0 : x.taps));
     return of_chunk * c->chunks * (weights ? c->shares : 1) * c->kernel[0] * (weights ? 1 : c->summed) + outs + 40;
 }
 
@@ -327,6 +328,11 @@ static void add_axis(const char *name, cf_spatial_axis a, cf_text *t) {
                 a.dilation, a.pad, a.taps, a.outs);
 }
 
+/* Whether the rows of a strip are written one after another. So conversions of inputs are not repeated. */
+static bool is_unrolled(const cf_spatial_config *c) {
+    return c->chunks == 1 && products_of(c->axis[1]) * products_of(c->axis[2]) * c->vector <= MAX_UNROLLED;
+}
+
 static const char *function_of(const cf_spatial_config *c, bool adds) {
     if (adds)
         return "spatial_add";
@@ -350,6 +356,7 @@ conv_fft_status cf_spatial_source(const cf_spatial_config *c, bool adds, cf_sour
         "= %d;\n",
         c->kernel[0], c->kernel[1], c->kernel[2], (int)c->mode, c->own, c->summed, c->vector, c->lanes, c->strips,
         c->across, c->down, c->planes, c->rows, c->shares, c->threads);
+    cf_text_add(&t, "static constexpr bool UNROLLED = %s;\n", is_unrolled(c) ? "true" : "false");
     cf_text_add(&t,
                 "static constexpr long long COLUMN = %lld, COLUMN_Y = %lld;\nstatic constexpr bool SKEWED = %s;\n};\n",
                 (long long)c->column[0], (long long)c->column[1], c->skewed ? "true" : "false");

@@ -134,16 +134,20 @@ template <class F> CF_DEVICE void spatial_weights_last(const cf_spatial_call &ca
             GlobalRows<F> rows(call.x, p);
             rows.top += T::row_of(share) * G::Y.dilation;
             rows.plane = x + (p.sample * call.x.sample_stride + depth * call.x.stride[0]);
+            const int row_stride = int(call.y.stride[1]),
+                      column_stride = int(F::COLUMN_Y ? F::COLUMN_Y : call.y.stride[2]),
+                      y_rows = call.y.size[1] - p.at[1] * G::TY, y_columns = call.y.size[2] - p.at[2] * G::TX;
             const typename G::bits *const from =
-                gy + (p.sample * call.y.sample_stride + p.at[0] * call.y.stride[0] +
-                      p.at[1] * G::TY * call.y.stride[1] + p.at[2] * G::TX * call.y.stride[2]);
+                gy + (p.sample * call.y.sample_stride +
+                      int(p.at[0] * call.y.stride[0] + p.at[1] * G::TY * row_stride + p.at[2] * G::TX * column_stride));
             Element<Storage, G::VECTOR> raw[G::TY][G::TX];
 #pragma unroll
-            for (int t = 0; t < G::TY; ++t)
+            for (int t = 0; t < G::TY; ++t) {
+                const typename G::bits *const row = from + t * row_stride;
 #pragma unroll
                 for (int j = 0; j < G::TX; ++j)
-                    raw[t][j].load(from + (t * call.y.stride[1] + j * (F::COLUMN_Y ? F::COLUMN_Y : call.y.stride[2])),
-                                   p.at[1] * G::TY + t < call.y.size[1] && p.at[2] * G::TX + j < call.y.size[2]);
+                    raw[t][j].load(row + j * column_stride, t < y_rows && j < y_columns);
+            }
             float held[G::TY][G::TX][G::VECTOR];
 #pragma unroll
             for (int t = 0; t < G::TY; ++t)

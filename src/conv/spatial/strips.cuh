@@ -195,31 +195,61 @@ template <class F> struct Strip {
         }
     }
 
+    CF_DEVICE void finish(const float (&bias)[G::VECTOR]) {
+#pragma unroll
+        for (int t = 0; t < G::TY; ++t)
+#pragma unroll
+            for (int j = 0; j < G::TX; ++j)
+#pragma unroll
+                for (int v = 0; v < G::VECTOR; ++v)
+                    sum[t][j][v] += bias[v];
+    }
+
+    /* Channels last: stores the outputs, or with LOAD adds the old contents to them. */
+    template <bool LOAD> CF_DEVICE void move(typename G::bits *row, const cf_spatial_side &y, const Position &p) {
+        typedef typename F::Storage Storage;
+        const int rows = y.size[1] - p.at[1] * G::TY, columns = y.size[2] - p.at[2] * G::TX,
+                  row_stride = int(y.stride[1]), column_stride = int(F::COLUMN_Y ? F::COLUMN_Y : y.stride[2]);
+#pragma unroll
+        for (int t = 0; t < G::TY; ++t, row += row_stride) {
+            if (t >= rows)
+                return;
+#pragma unroll
+            for (int j = 0; j < G::TX; ++j) {
+                if (j >= columns)
+                    continue;
+                if constexpr (LOAD) {
+#pragma unroll
+                    for (int v = 0; v < G::VECTOR; ++v)
+                        sum[t][j][v] += old_number<Storage>(row + j * column_stride + v);
+                } else {
+                    store_vector<Storage, G::VECTOR>(row + j * column_stride, sum[t][j]);
+                }
+            }
+        }
+    }
+
     /* Adds a plane of inputs. Rows: fetch(next, n, chunk) loads a window of row n, or returns false if it is zero. The
      * next window is loaded before the products of this one. */
     template <class Rows> CF_DEVICE void add(const Rows &rows, smem<const float> w) {
         typename Rows::Element next[G::WINDOW];
         bool follows = rows.fetch(next, 0, 0);
-#pragma unroll 1
-        for (int n = 0, chunk = 0; n < G::TALL;) {
+#pragma unroll(F::UNROLLED ? G::TALL *G::CHUNKS : 1)
+        for (int i = 0; i < G::TALL * G::CHUNKS; ++i) {
+            const int row = i / G::CHUNKS, chunk = i % G::CHUNKS, after = i + 1;
             float x[G::WINDOW][G::VECTOR];
 #pragma unroll
             for (int k = 0; k < G::WINDOW; ++k)
                 next[k].get(x[k]);
             const bool any = follows;
-            const int this_row = n, this_chunk = chunk;
-            if (++chunk == G::CHUNKS) {
-                chunk = 0;
-                ++n;
-            }
-            follows = n < G::TALL && rows.fetch(next, n, chunk);
+            follows = after < G::TALL * G::CHUNKS && rows.fetch(next, after / G::CHUNKS, after % G::CHUNKS);
             if (!any)
                 continue;
 #pragma unroll
             for (int t = 0; t < G::TY; ++t) {
-                const int r = cf_spatial_tap(G::Y, t, this_row);
+                const int r = cf_spatial_tap(G::Y, t, row);
                 if (r >= 0)
-                    multiply(x, sum[t], w + (r * G::KERNEL + this_chunk * G::X.taps) * (F::LANES * G::VECTOR));
+                    multiply(x, sum[t], w + (r * G::KERNEL + chunk * G::X.taps) * (F::LANES * G::VECTOR));
             }
         }
     }
@@ -232,17 +262,17 @@ template <class F> struct GlobalRows {
     typedef Spatial<F> G;
     typedef ::Element<typename F::Storage, F::VECTOR> Element;
     const typename G::bits *plane;
-    long long row_stride, column_stride;
-    int top, origin, rows, columns;
+    int row_stride, column_stride, top, origin, rows, columns;
     CF_DEVICE GlobalRows(const cf_spatial_side &side, const Position &p)
-        : plane(nullptr), row_stride(side.stride[1]), column_stride(F::COLUMN ? F::COLUMN : side.stride[2]),
+        : plane(nullptr), row_stride(int(side.stride[1])), column_stride(int(F::COLUMN ? F::COLUMN : side.stride[2])),
           top(p.at[1] * cf_spatial_advance(G::Y) + cf_spatial_first(G::Y)),
           origin(p.at[2] * cf_spatial_advance(G::X) + G::LOWEST), rows(side.size[1]), columns(side.size[2]) {}
     CF_DEVICE bool fetch(Element (&next)[G::WINDOW], int n, int chunk) const {
         const int at = padded_index<F::MODE>(top + n, rows), begin = origin + G::offset(chunk);
         if (at < 0)
             return false;
-        const typename G::bits *const row = plane + at * row_stride, *const from = row + begin * column_stride;
+        const typename G::bits *const row = plane + at * row_stride, *const from = plane + (at * row_stride +
+                                                                                            begin * column_stride);
         if (begin >= 0 && begin + G::WINDOW <= columns) {
 #pragma unroll
             for (int k = 0; k < G::WINDOW; ++k)
@@ -291,28 +321,13 @@ template <class F> CF_DEVICE void spatial_last(const cf_spatial_call &call) {
                     x + (p.sample * call.x.sample_stride + summed * call.x.channel_stride + depth * call.x.stride[0]);
                 strips.add(rows, w + ((summed * F::KERNEL_Z + q) * G::PLANE + lane * F::VECTOR));
             }
-        typename G::bits *const to = y + (p.sample * call.y.sample_stride + p.at[0] * call.y.stride[0] +
-                                          p.at[1] * G::TY * call.y.stride[1] + p.at[2] * G::TX * call.y.stride[2]);
-#pragma unroll
-        for (int t = 0; t < G::TY; ++t) {
-            if (p.at[1] * G::TY + t >= call.y.size[1])
-                break;
-#pragma unroll
-            for (int j = 0; j < G::TX; ++j) {
-                if (p.at[2] * G::TX + j >= call.y.size[2])
-                    break;
-                typename G::bits *const at =
-                    to + (t * call.y.stride[1] + j * (F::COLUMN_Y ? F::COLUMN_Y : call.y.stride[2]));
-                float value[G::VECTOR];
-#pragma unroll
-                for (int v = 0; v < G::VECTOR; ++v) {
-                    value[v] = strips.sum[t][j][v] + bias[v];
-                    if (call.accumulate)
-                        value[v] += old_number<Storage>(at + v);
-                }
-                store_vector<Storage, G::VECTOR>(at, value);
-            }
-        }
+        typename G::bits *const to =
+            y + (p.sample * call.y.sample_stride + int(p.at[0] * call.y.stride[0] + p.at[1] * G::TY * call.y.stride[1] +
+                                                       p.at[2] * G::TX * call.y.stride[2]));
+        strips.finish(bias);
+        if (call.accumulate)
+            strips.template move<true>(to, call.y, p);
+        strips.template move<false>(to, call.y, p);
     }
 }
 
