@@ -16,7 +16,7 @@ KINDS = {"1d": "1-D", "2d": "2-D", "padded": "of padded planes", "fm": "frequenc
          "other": "complex, FP64", "half": "complex, FP16"}
 FACTS = pathlib.Path(__file__).resolve().parents[2] / "tests" / "data" / "gpus"
 NETWORKS = pathlib.Path(__file__).resolve().parents[2] / "networks"
-OUR_FAMILIES = ["staged", "fused", "long1d", "toeplitz"]
+OUR_FAMILIES = ["staged", "fused", "long1d", "toeplitz", "spatial"]
 LONG_GRID = 40  # cases
 
 

@@ -9,12 +9,6 @@
 #include "conv/toeplitz/toeplitz.h"
 
 const cf_family *const cf_families[] = {
-    &cf_staged_family,
-    &cf_fused_family,
-    &cf_long1d_family,
-    &cf_toeplitz_family,
-    &cf_spatial_family,
-    &cf_cufft_family,
-    &cf_cudnn_family,
-    NULL,
+    &cf_staged_family,  &cf_fused_family, &cf_long1d_family, &cf_toeplitz_family,
+    &cf_spatial_family, &cf_cufft_family, &cf_cudnn_family,  NULL,
 };

@@ -123,7 +123,7 @@ static void workspace_limits(void **state) {
     conv_fft_context *context = fake_context_create(FAKES_ALL, *state, false);
     for (int i = 0; i < 6; i++) {
         const conv_fft_problem p =
-            test_problem(i < 5 ? fake_layer_lines[i] : "in=4x8x16x16 out=8 kernel=7x7 pad=1 layout=last");
+            test_problem(i < 5 ? fake_layer_lines[i] : "in=4x12x16x16 out=12 kernel=7x7 pad=1 layout=last");
         conv_fft_plan_options options;
         conv_fft_plan *plan = NULL;
         size_t bytes = 0;

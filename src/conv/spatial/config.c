@@ -122,7 +122,10 @@ static void choose_strip(cf_spatial_config *c, const int64_t extent[3]) {
             const int sums = tx * ty * c->vector, text = products_of(c->axis[2]) * products_of(c->axis[1]) * c->vector,
                       window = reads_of(c->axis[2]) * c->vector;
             const bool smallest = tx == step_x && ty == step_y;
-            if (!smallest && (sums > (weights ? MAX_OUTPUTS / 2 : MAX_OUTPUTS) || window > MAX_WINDOW ||
+            /* With a stride, a tile in shared memory has few outputs. So strips are small, for enough threads. */
+            const int most = (weights ? MAX_OUTPUTS / 2 : MAX_OUTPUTS) /
+                             (c->last || c->axis[2].transposed ? 1 : c->axis[2].stride * c->axis[1].stride);
+            if (!smallest && (sums > most || window > MAX_WINDOW ||
                               (weights ? text : products_of(c->axis[2]) * ty * c->vector) > MAX_PRODUCTS))
                 continue;
             const double cost =
@@ -165,6 +168,26 @@ static int64_t output_floats(const cf_spatial_config *c) {
     return tile_floats(c->planes, c->axis[1].outs * c->down, c->axis[2].outs * c->across, c->axis[2].outs, true);
 }
 
+/* Instructions of warps that load or store the lines of a tile; FloatTile of channels_first.cuh. */
+static double line_instructions(const cf_spatial_config *c, int64_t height, int64_t breadth) {
+    const int64_t lines = c->planes * height, wide = lines * 32 < c->threads ? c->threads
+                                                     : breadth > 16          ? 32
+                                                     : breadth > 8           ? 16
+                                                                             : 8;
+    return (double)(lines * (30 + 12 * cf_ceil_div(breadth, wide)) * wide) / 32.0;
+}
+
+/* The same, of the whole pass. Conversions from 16 bits wait for memory. */
+static double tile_instructions(const cf_spatial_config *c) {
+    const bool weights = c->pass == CF_PASS_WEIGHTS;
+    const cf_spatial_axis y = c->axis[1], x = c->axis[2];
+    const double in = line_instructions(c, cf_spatial_advance(y) * (c->down - 1) + cf_spatial_window(y),
+                                        cf_spatial_advance(x) * (c->across - 1) + cf_spatial_window(x)),
+                 out = line_instructions(c, y.outs * c->down, x.outs * c->across);
+    return (double)c->items * (double)c->channels * (in * c->kernel[0] * (weights ? 1 : c->summed) + out) *
+           (c->dtype == CONV_FFT_FP32 ? 1.0 : 1.5);
+}
+
 static int shares_of_taps(const cf_spatial_config *c) {
     return c->pass == CF_PASS_WEIGHTS ? c->shares * c->kernel[0] * c->chunks : 1;
 }
@@ -203,7 +226,7 @@ static conv_fft_status set_block(cf_spatial_config *c, const int64_t extent[3], 
     const bool weights = c->pass == CF_PASS_WEIGHTS;
     const int threads = (int)cf_max(1, (c->last && !weights ? LAST_THREADS : THREADS) / shares_of_taps(c));
     if (c->last) {
-        c->lanes = share_of(cf_ceil_div(c->channels, c->vector), cf_min(threads, weights ? 32 : 64));
+        c->lanes = share_of(cf_ceil_div(c->channels, c->vector), cf_min(threads, weights ? 16 : 64));
         c->strips = (int)cf_max(1, threads / c->lanes);
         for (int strips = c->strips; strips > 0 && c->lanes * c->strips % 32 != 0; --strips)
             if (c->lanes * strips % 32 == 0)
@@ -308,6 +331,7 @@ conv_fft_status cf_spatial_configure(const cf_layer *layer, int pass, const cf_g
     choose_strip(&c, extent);
     CF_FORWARD(set_block(&c, extent, properties));
     CF_FORWARD(set_grid(&c, extent, properties));
+    c.tile_instructions = c.last ? 0.0 : tile_instructions(&c);
     c.instructions = strip_instructions(&c) * (double)c.channels / c.vector * (double)c.samples * (double)extent[0] *
                      (double)cf_ceil_div(extent[1], c.axis[1].outs) * (double)cf_ceil_div(extent[2], c.axis[2].outs) /
                      32.0;

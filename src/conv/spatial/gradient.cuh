@@ -4,16 +4,17 @@
  *
  *     gw[c][i][s] = sum over samples and outputs o of gy[c][o] x[i][stride o + dilation s - pad]
  *
- * A thread has the sums of a share of the taps: ROWS kernel rows, of each X.taps taps. It walks over strips of gy, which
- * it holds in registers, and over the windows of x that they meet. At the end the sums of the threads of a block are
- * added in their order. If a filter has several blocks (slices), another kernel adds theirs.
+ * A thread has the sums of a share of the taps: ROWS kernel rows, of each X.taps taps. It walks over strips of gy, held
+ * in registers, and over the windows of x that they meet. At the end the sums of the threads of a block are added in
+ * their order. If a filter has several blocks (slices), another kernel adds theirs.
  *
  * The host prints F with what signals have (strips.cuh), and ROWS and SHARES (of one depth and chunk of taps: kernel
  * rows in shares). Y.taps is ROWS. KERNEL_Y is the number of kernel rows. STRIPS threads share the strips of a block.
  */
 #pragma once
 
-#include "conv/spatial/strips.cuh"
+#include "conv/spatial/channels_first.cuh"
+#include "conv/spatial/channels_last.cuh"
 
 template <class F> struct TapSums {
     typedef Spatial<F> G;

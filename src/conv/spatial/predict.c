@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The time of a spatial pass: memory, or the instructions of all warps. The figures are from measurements on an H100. */
+/* The time of a spatial pass: memory, and the instructions of all warps. The figures are from measurements on an
+ * H100. */
 #include "conv/gpu/device.h"
 #include "conv/plan/cost/stage_cost.h"
 #include "conv/spatial/spatial.h"
@@ -8,8 +9,15 @@
 
 #include <math.h>
 
-/* Instructions that a multiprocessor begins in a cycle: four at most. */
-static const double rate = 2.8;
+/* Instructions that a multiprocessor begins in a cycle: channels last and first, signals and gradients of weights. */
+static const double rates[2][2] = {{2.7, 1.7}, {1.9, 1.6}};
+
+static double cycles(const cf_spatial_config *c) {
+    const bool weights = c->pass == CF_PASS_WEIGHTS;
+    /* With channels first, threads of one depth of taps work while the others wait. */
+    const double sums = c->instructions * (weights && !c->last ? c->kernel[0] : 1);
+    return (sums + c->tile_instructions) / rates[!c->last][weights];
+}
 
 void cf_spatial_predict(const cf_layer *layer, const cf_device *device, int pass, const cf_strategy *strategy,
                         cf_stage_cost cost[CF_STAGE_COUNT]) {
@@ -26,10 +34,11 @@ void cf_spatial_predict(const cf_layer *layer, const cf_device *device, int pass
         const double processors = (double)gpu->properties.multiprocessors,
                      clock = 0.89e3 * (double)gpu->properties.clock_khz,
                      share = fmin(1.0, (double)c.grid[0] * (double)c.grid[1] / processors);
-        whole.operations =
-            2.0 * cf_cost_elements(pass == CF_PASS_DATA ? x : y) * c.kernel[0] * c.kernel[1] * c.kernel[2] * c.summed;
-        whole.seconds =
-            fmax(whole.seconds, device->stage_seconds + c.instructions / (rate * share * processors * clock));
+        whole.operations = 2.0 * cf_cost_elements(pass == CF_PASS_DATA ? x : y) * c.kernel[0] * c.kernel[1] *
+                           c.kernel[2] * (pass == CF_PASS_WEIGHTS ? (double)layer->in_channels : c.summed);
+        const double working = cycles(&c) / (share * processors * clock);
+        /* Threads of channels last wait for what they load. Tiles in shared memory are loaded ahead. */
+        whole.seconds = c.last ? whole.seconds + working : fmax(whole.seconds, device->stage_seconds + working);
         if (cf_spatial_adds(&c))
             whole.seconds += device->stage_seconds;
     }

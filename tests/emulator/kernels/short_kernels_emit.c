@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* short_kernels_emit FACTS float CORE SHARE PREFIX: write the kernels of the cases of this run to CORE sources of the core
- * and SHARE sources of the share (emit.h). short_kernel_registration.h explains the sources. */
+/* short_kernels_emit FACTS float CORE SHARE PREFIX: write the kernels of the cases of this run to CORE sources of the
+ * core and SHARE sources of the share (emit.h). short_kernel_registration.h explains the sources. */
 #include "kernels/emit.h"
 #include "kernels/short_kernel_cases.h"
 

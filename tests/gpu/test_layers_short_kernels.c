@@ -1,0 +1,164 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Families toeplitz and spatial on a GPU: problems of all kinds, against the reference. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "support/device.h"
+#include "support/gpu.h"
+#include "support/layer.h"
+#include "support/strategy_lines.h"
+
+#include <errno.h>
+
+static const char *const toeplitz_problems[] = {
+    /* Planes of one warp, of several, of several tiles. */
+    "in=5x7x20x20 out=7 groups=7 kernel=5x5 pad=2 dtype=fp16",
+    "in=3x5x56x56 out=5 groups=5 kernel=7x7 pad=3 dtype=bf16",
+    "in=2x3x130x75 out=3 groups=3 kernel=3x3 pad=1 dtype=fp16",
+    "in=2x2x70x150 out=2 groups=2 kernel=9x9 pad=4 dtype=bf16",
+    "in=9x5x14x14 out=5 groups=5 kernel=7x7 pad=3 dtype=fp16",
+    "in=4x9x7x7 out=9 groups=9 kernel=13x13 pad=6 dtype=bf16",
+    "in=5x4x14x14 out=4 groups=4 kernel=27x27 pad=13 dtype=fp16",
+    "in=2x3x40x44 out=3 groups=3 kernel=31x31 pad=15 dtype=fp16",
+    "in=1x1x1x1 out=1 kernel=1x1 dtype=fp16",
+    "in=17x3x5x9 out=3 groups=3 kernel=1x4 pad=0x2 dtype=bf16",
+    /* Asymmetric padding, more padding than taps, kernels of even size, output without padding. */
+    "in=3x6x19x18 out=6 groups=6 kernel=4x3 pad=2:0x1:3 dtype=fp16",
+    "in=2x4x11x13 out=4 groups=4 kernel=3x2 pad=5x4 dtype=bf16",
+    "in=2x4x30x31 out=4 groups=4 kernel=6x8 dtype=fp16",
+    /* Strides. */
+    "in=4x6x33x31 out=6 groups=6 kernel=3x3 pad=1 stride=2 dtype=fp16",
+    "in=3x5x56x56 out=5 groups=5 kernel=5x5 pad=2 stride=2 dtype=bf16",
+    "in=3x4x40x37 out=4 groups=4 kernel=7x5 pad=3x2 stride=3x4 dtype=fp16",
+    "in=3x4x40x37 out=4 groups=4 kernel=4x4 stride=4 dtype=fp16",
+    /* Channels last: some, many and odd numbers of channels. */
+    "in=2x48x56x56 out=48 groups=48 kernel=7x7 pad=3 layout=last dtype=bf16",
+    "in=5x24x20x20 out=24 groups=24 kernel=5x5 pad=2 layout=last dtype=fp16",
+    "in=3x10x17x18 out=10 groups=10 kernel=3x3 pad=1 stride=2 layout=last dtype=fp16",
+    "in=3x13x19x70 out=13 groups=13 kernel=4x3 pad=2:0x1:3 layout=last dtype=bf16",
+    "in=2x20x14x14 out=20 groups=20 kernel=13x13 pad=6 layout=last dtype=fp16",
+    "in=2x9x40x44 out=9 groups=9 kernel=9x9 pad=4 layout=last dtype=fp16",
+    /* Signals. */
+    "in=5x7x200 out=7 groups=7 kernel=31 pad=15 dtype=fp16",
+    "in=4x6x2048 out=6 groups=6 kernel=4 pad=3:0 dtype=bf16",
+    "in=3x5x1500 out=5 groups=5 kernel=128 pad=127:0 dtype=fp16",
+    "in=2x3x9001 out=3 groups=3 kernel=64 pad=63:0 dtype=bf16",
+    "in=2x2x4096 out=2 groups=2 kernel=256 pad=255:0 dtype=bf16",
+    "in=3x4x1000 out=4 groups=4 kernel=9 pad=4 stride=2 dtype=fp16",
+    "in=3x4x37 out=4 groups=4 kernel=37 pad=36:0 dtype=fp16",
+    "in=4x24x2048 out=24 groups=24 kernel=4 pad=3:0 layout=last dtype=bf16",
+    "in=3x11x500 out=11 groups=11 kernel=64 pad=63:0 layout=last dtype=fp16",
+    /* FP32 weights and gradients of weights. */
+    "in=5x8x20x20 out=8 groups=8 kernel=5x5 pad=2 dtype=fp16 w=fp32 math=half",
+    "in=5x24x20x20 out=24 groups=24 kernel=5x5 pad=2 layout=last dtype=bf16 w=fp32 math=half",
+    "in=5x8x20x20 out=8 groups=8 kernel=5x5 pad=2 dtype=bf16 gw=fp32",
+};
+
+static const char *const spatial_problems[] = {
+    /* Channels last: pairs of channels, single ones, blocks of channels that channels do not fill. */
+    "in=5x48x56x56 out=48 groups=48 kernel=7x7 pad=3 layout=last dtype=bf16",
+    "in=9x72x28x30 out=72 groups=72 kernel=3x3 pad=1 layout=last dtype=fp16",
+    "in=3x13x19x21 out=13 groups=13 kernel=4x3 pad=2:0x1:3 layout=last dtype=fp16",
+    "in=3x150x14x14 out=150 groups=150 kernel=5x5 pad=2 layout=last",
+    "in=4x36x33x31 out=36 groups=36 kernel=3x3 pad=1 stride=2 layout=last dtype=fp16",
+    "in=4x10x40x37 out=10 groups=10 kernel=5x7 pad=2x3 stride=3x2 layout=last",
+    "in=4x10x40x37 out=10 groups=10 kernel=3x3 pad=5 dilation=5x2 layout=last dtype=bf16",
+    "in=4x24x7x7 out=24 groups=24 kernel=13x13 pad=6 layout=last dtype=fp16",
+    "in=4x64x2048 out=64 groups=64 kernel=4 pad=3:0 layout=last dtype=bf16",
+    "in=3x11x500 out=11 groups=11 kernel=64 pad=63:0 layout=last",
+    "in=2x6x9x10x11 out=6 groups=6 kernel=3x3x3 pad=1 stride=2x1x2 layout=last dtype=fp16",
+    /* Channels first. */
+    "in=5x6x56x56 out=6 groups=6 kernel=7x7 pad=3",
+    "in=64x3x28x28 out=3 groups=3 kernel=3x3 pad=1",
+    "in=21x5x7x7 out=5 groups=5 kernel=13x13 pad=6 dtype=bf16",
+    "in=4x6x33x31 out=6 groups=6 kernel=3x3 pad=1 stride=2 dtype=fp16",
+    "in=3x4x40x37 out=4 groups=4 kernel=7x5 pad=3x2 stride=3x4",
+    "in=3x4x40x37 out=4 groups=4 kernel=3x3 pad=6 dilation=4x3",
+    "in=2x2x70x300 out=2 groups=2 kernel=5x5 pad=2",
+    "in=4x6x8192 out=6 groups=6 kernel=4 pad=3:0",
+    "in=3x5x1500 out=5 groups=5 kernel=128 pad=127:0",
+    "in=3x4x1000 out=4 groups=4 kernel=33 pad=16 stride=2",
+    "in=2x3x9x10x40 out=3 groups=3 kernel=3x5x5 pad=1x2x2",
+    /* Groups of several channels, padding modes, FP32 weights and gradients. */
+    "in=3x6x19x20 out=12 groups=6 kernel=3x3 pad=1",
+    "in=3x8x19x20 out=12 groups=4 kernel=3x3 pad=1 stride=2 layout=last dtype=fp16",
+    "in=3x3x40x41 out=8 kernel=3x3 pad=1 stride=2",
+    "in=2x10x18x19 out=10 groups=10 kernel=5x5 pad=2 mode=reflect layout=last",
+    "in=2x4x18x19 out=4 groups=4 kernel=5x5 pad=2 mode=circular dtype=bf16",
+    "in=2x4x7x60 out=4 groups=4 kernel=3x9 pad=1x4 mode=replicate",
+    "in=5x24x20x20 out=24 groups=24 kernel=5x5 pad=2 layout=last dtype=fp16 w=fp32",
+    "in=5x8x20x20 out=8 groups=8 kernel=5x5 pad=2 dtype=bf16 gw=fp32",
+};
+
+static bool is_feasible(const char *family, const char *line, int pass) {
+    return pass != 1 || !strstr(line, strcmp(family, "spatial") == 0 ? "mode" : "stride");
+}
+
+static void check_family(const char *family, const char *line, int64_t i) {
+    const conv_fft_problem p = test_problem(line);
+    generator g = generator_create((uint64_t)i);
+    layer l = layer_create(&p, &g);
+    char problem[512];
+    conv_fft_plan_options options;
+    conv_fft_plan_options_init(&options);
+    describe_problem(&p, problem, sizeof problem);
+    case_begin(problem, NULL);
+    for (int pass = 0; pass < 3; pass++)
+        options.strategy[pass] = is_feasible(family, line, pass) ? family : NULL;
+    conv_fft_plan *plan = test_plan(device_context(), &p, &options);
+    conv_fft_description d;
+    for (int pass = 0; plan && pass < 3; pass++) {
+        check_status(conv_fft_plan_describe(plan, strategy_passes[pass], &d), "conv_fft_plan_describe");
+        if (is_feasible(family, line, pass) && strcmp(d.strategy, family) != 0)
+            case_fail("the plan has another strategy: %s", d.strategy);
+    }
+    if (plan)
+        layer_check_all(&l, plan);
+    conv_fft_plan_destroy(plan);
+    layer_destroy(&l);
+}
+
+static void check_toeplitz(int64_t i, void *unused) {
+    (void)unused;
+    check_family("toeplitz", toeplitz_problems[i], i);
+}
+
+static void check_spatial(int64_t i, void *unused) {
+    (void)unused;
+    check_family("spatial", spatial_problems[i], i);
+}
+
+static void layers_of_family_toeplitz(void **state) {
+    NEED_DEVICE(state);
+    case_list list = {.name = "gpu_layers_toeplitz"};
+    for (size_t i = 0; i < sizeof toeplitz_problems / sizeof toeplitz_problems[0]; i++)
+        case_list_add(&list, "%s", toeplitz_problems[i]);
+    device_each(&list, check_toeplitz, NULL);
+    assert_int_equal(case_failures(), 0);
+}
+
+static void layers_of_family_spatial(void **state) {
+    NEED_DEVICE(state);
+    case_list list = {.name = "gpu_layers_spatial"};
+    for (size_t i = 0; i < sizeof spatial_problems / sizeof spatial_problems[0]; i++)
+        case_list_add(&list, "%s", spatial_problems[i]);
+    device_each(&list, check_spatial, NULL);
+    assert_int_equal(case_failures(), 0);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(layers_of_family_toeplitz),
+        cmocka_unit_test(layers_of_family_spatial),
+    };
+    gpu_read_filters();
+    const int status = gpu_exit_status(
+        cmocka_run_group_tests_name("short kernels on a GPU", tests, device_gpu_setup, device_teardown));
+    print_worst_ratios("short kernels on a GPU");
+    return status;
+}
