@@ -80,7 +80,7 @@ conv_fft_problem test_problem(const char *line);
 conv_fft_plan *test_plan(conv_fft_context *context, const conv_fft_problem *problem,
                          const conv_fft_plan_options *options);
 /** The smallest workspace_limit for these passes, from the message about a limit that is too low. Zero if there is no
- * such message. */
+ * such message. One if a plan needs no workspace. */
 uint64_t smallest_workspace_limit(conv_fft_context *context, const conv_fft_problem *problem,
                                   const conv_fft_plan_options *options);
 /** The largest number in a text. */

@@ -228,9 +228,9 @@ void ways_cut(void **state) {
 /* All workspace limits from the smallest to the largest give the same layer. */
 void ways_chunked(void **state) {
     NEED_DEVICE(state);
-    static const char *const lines[] = {"in=7x6x12x13 out=9 kernel=3x4 pad=1 groups=3",
-                                        "in=5x4x50 out=4 kernel=9 pad=4 groups=4 dtype=fp16",
-                                        "in=6x3x11x12 out=4 kernel=3x3 pad=2 mode=reflect layout=last stride=2",
+    static const char *const lines[] = {"in=7x18x12x13 out=18 kernel=3x4 pad=1 groups=2",
+                                        "in=5x18x50 out=18 kernel=9 pad=4 groups=2 dtype=fp16",
+                                        "in=6x9x11x12 out=4 kernel=3x3 pad=2 mode=reflect layout=last stride=2",
                                         "in=4x2x8x7x6 out=3 kernel=3x3x3 dtype=fp64"};
     for (size_t i = 0; i < sizeof lines / sizeof lines[0]; i++) {
         if (!case_in_turn((int64_t)i, TEST_AMOUNT(1, 4)))
