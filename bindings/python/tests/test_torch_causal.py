@@ -95,6 +95,28 @@ def test_step_gradients():
         assert_close(one, other, torch.float64, "step")
 
 
+def test_state_gets_no_gradient():
+    x, w, bias, states = tensors("cpu", torch.float64, length=5)
+    update(x, states, w, bias).sum().backward()
+    assert states.grad is None and x.grad is not None
+
+
+def test_final_states_are_a_copy(device):
+    x, w, bias, states = tensors(device, torch.float32)
+    before = x.detach().clone()
+    y, final = whole(x, w, bias, None, None, True)
+    with torch.no_grad():
+        final.zero_()
+    assert torch.equal(x, before) and final.is_contiguous()
+    y.sum().backward()  # raises if a tensor that autograd has kept was changed
+
+
+def test_step_is_exact_inside():
+    state, one = torch.tensor([[[1 + 2.0 ** -7]]]).bfloat16(), torch.ones(1, 1).bfloat16()
+    w = torch.tensor([[1 + 2.0 ** -7, -1 - 2.0 ** -6]]).bfloat16()
+    assert update(one, state, w).item() == 2.0 ** -14  # 0 if the products are rounded to BF16
+
+
 @pytest.mark.parametrize("layout", ["ncl", "nlc"])
 def test_layer(layout, device):
     theirs = nn.Conv1d(4, 4, 5, groups=4, padding=4).to(device)
