@@ -16,6 +16,7 @@ if tuple(int(part) for part in _torch.__version__.split("+")[0].split(".")[:2]) 
 
 from . import functional  # noqa: E402
 from ._precision import precision  # noqa: E402
+from .causal import CausalConv1d  # noqa: E402
 from .conversion import Conversion, convert, revert  # noqa: E402
 from .distributed import share_records  # noqa: E402
 from .modules import Conv1d, Conv2d, Conv3d, ConvTranspose1d, ConvTranspose2d, ConvTranspose3d  # noqa: E402
@@ -27,5 +28,5 @@ def fallbacks():
     return dict(found)
 
 
-__all__ = ["Conv1d", "Conv2d", "Conv3d", "ConvTranspose1d", "ConvTranspose2d", "ConvTranspose3d", "Conversion",
-           "convert", "fallbacks", "functional", "precision", "revert", "share_records"]
+__all__ = ["CausalConv1d", "Conv1d", "Conv2d", "Conv3d", "ConvTranspose1d", "ConvTranspose2d", "ConvTranspose3d",
+           "Conversion", "convert", "fallbacks", "functional", "precision", "revert", "share_records"]

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""torch.nn.functional's convolutions, with the same arguments and results, computed by conv_fft if supported."""
+"""torch.nn.functional's convolutions, with the same arguments and results, computed by conv_fft if supported.
+
+Also causal_conv1d() and causal_conv1d_update(), which torch does not have."""
 from __future__ import annotations
 
 from typing import Optional, Sequence, Union
@@ -266,3 +268,6 @@ def conv_transpose3d(input: Tensor, weight: Tensor, bias: Optional[Tensor] = Non
                      output_padding: Axes = 0, groups: int = 1, dilation: Axes = 1) -> Tensor:
     """torch.nn.functional.conv_transpose3d()."""
     return _conv_transpose(3, input, weight, bias, stride, padding, output_padding, groups, dilation)
+
+
+from ._causal import causal_conv1d, causal_conv1d_update  # noqa: E402,F401
