@@ -34,9 +34,8 @@ conv_fft_problem test_problem(const char *line) {
     return p;
 }
 
-conv_fft_plan *test_plan(conv_fft_context *context, const conv_fft_problem *problem,
-                         const conv_fft_plan_options *options) {
-    conv_fft_plan *plan = NULL;
+/* These options, or the default, for tensors as the tests place them. */
+static conv_fft_plan_options options_for_tensors(const conv_fft_plan_options *options) {
     conv_fft_plan_options own;
     if (options)
         own = *options;
@@ -44,6 +43,13 @@ conv_fft_plan *test_plan(conv_fft_context *context, const conv_fft_problem *prob
         conv_fft_plan_options_init(&own);
     if (tensor_alignment(1) < 16)
         own.any_alignment = 1;
+    return own;
+}
+
+conv_fft_plan *test_plan(conv_fft_context *context, const conv_fft_problem *problem,
+                         const conv_fft_plan_options *options) {
+    conv_fft_plan *plan = NULL;
+    const conv_fft_plan_options own = options_for_tensors(options);
     return check_status(conv_fft_plan_create(context, problem, &own, &plan), "conv_fft_plan_create") ? plan : NULL;
 }
 
@@ -62,7 +68,7 @@ uint64_t largest_number(const char *text) {
 
 uint64_t smallest_workspace_limit(conv_fft_context *context, const conv_fft_problem *problem,
                                   const conv_fft_plan_options *options) {
-    conv_fft_plan_options limited = *options;
+    conv_fft_plan_options limited = options_for_tensors(options);
     conv_fft_plan *plan = NULL;
     limited.workspace_limit = 1;
     if (conv_fft_plan_create(context, problem, &limited, &plan) == CONV_FFT_SUCCESS) {

@@ -193,7 +193,7 @@ static conv_fft_status forward_pair(const cf_pair *pair, const void *const tenso
 static conv_fft_status inverse(const cf_transform *t, cf_block block, void *tensor, cf_origin origin, const void *bias,
                                bool accumulate, void *scratch, struct CUstream_st *stream) {
     cf_gpu_transform_call call = call_of(t, tensor, origin, &block, scratch);
-    const int64_t bytes = (int64_t)cf_dtype_bytes(t->desc.tensor.dtype);
+    const int64_t bytes = (int64_t)cf_dtype_bytes(cf_tensor_bias_dtype(&t->desc.tensor));
     call.accumulate = accumulate;
     if (bias)
         call.bias = (const char *)bias + block.group * t->desc.spectrum.channels * bytes;

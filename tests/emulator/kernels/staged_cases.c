@@ -73,6 +73,9 @@ static const staged_case cases[] = {
      "staged basis=18x18x24 tiles=1x1x1" HALVES, true, 64},
     {"in=3x20x17x19 out=12 kernel=4x3 pad=1 dtype=bf16 w=fp32",
      "staged basis=20x20 tiles=1x1" SPECTRUM("tensor", "fp32"), false, 64},
+    {"in=2x9x11x12 out=6 kernel=4x3 pad=1 groups=3 dtype=bf16 w=fp32",
+     "staged basis=15x15 tiles=1x1 dilation=step overlap=save product=loop spectrum=fp32 chunk=0 groups=1 keep=none",
+     false, 64},
     /* FP32, also with products of split terms, and FP64. */
     {"in=3x20x17x19 out=12 kernel=4x3 pad=1", "staged basis=20x20 tiles=1x1" SPECTRUM("tensor", "fp32"), false, 64},
     {"in=3x5x19x23 out=4 kernel=5x4 pad=3:1x2 mode=circular layout=last", "staged basis=12x15 tiles=3x3" FLOATS, true,
