@@ -9,14 +9,15 @@
 
 #include <math.h>
 
-/* Instructions that a multiprocessor begins in a cycle: channels last and first, signals and gradients of weights. */
-static const double rates[2][2] = {{2.7, 1.7}, {1.9, 1.6}};
+/* Instructions that a multiprocessor begins in a cycle, for signals and for gradients of weights. */
+static const double of_last[2] = {2.7, 1.7}, of_planes[2] = {1.9, 1.6}, of_lines[2] = {2.4, 2.5};
 
 static double cycles(const cf_spatial_config *c) {
     const bool weights = c->pass == CF_PASS_WEIGHTS;
     /* With channels first, threads of one depth of taps work while the others wait. */
     const double sums = c->instructions * (weights && !c->last ? c->kernel[0] : 1);
-    return (sums + c->tile_instructions) / rates[!c->last][weights];
+    const double *const rates = c->last ? of_last : c->axis[1].outs * c->down * c->kernel[1] == 1 ? of_lines : of_planes;
+    return (sums + c->tile_instructions) / rates[weights];
 }
 
 void cf_spatial_predict(const cf_layer *layer, const cf_device *device, int pass, const cf_strategy *strategy,
