@@ -16,7 +16,8 @@ static double cycles(const cf_spatial_config *c) {
     const bool weights = c->pass == CF_PASS_WEIGHTS;
     /* With channels first, threads of one depth of taps work while the others wait. */
     const double sums = c->instructions * (weights && !c->last ? c->kernel[0] : 1);
-    const double *const rates = c->last ? of_last : c->axis[1].outs * c->down * c->kernel[1] == 1 ? of_lines : of_planes;
+    const bool line = !c->last && c->axis[1].outs * c->down * c->kernel[1] == 1;
+    const double *const rates = c->last ? of_last : line ? of_lines : of_planes;
     return (sums + c->tile_instructions) / rates[weights];
 }
 
