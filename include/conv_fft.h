@@ -370,7 +370,10 @@ typedef struct conv_fft_plan_options {
     /** 1: on a GPU tensors may begin at any element, not only at multiples of 16 bytes. More kernels are compiled, and
      * calls with such tensors are slower. Default 0. */
     int64_t any_alignment;
-    int64_t reserved[2]; /**< zero */
+    /** NULL (default), or a number that another thread or a signal handler may set to non-zero. Measuring then ends
+     * between two of its steps with CANCELLED. Records of finished searches stay. */
+    const volatile int *cancel;
+    int64_t reserved[1]; /**< zero */
 } conv_fft_plan_options;
 
 /** A compiled, tuned layer. Immutable. */
@@ -384,8 +387,8 @@ CONV_FFT_API conv_fft_status conv_fft_plan_options_init(conv_fft_plan_options *o
  * For a GPU the call starts processes that compile (conv_fft/compile-kernel beside the library), and waits for them.
  * INVALID_ARGUMENT: a field of the problem or of the options is wrong (the sentence names it); the workspace limit is
  * too small (the sentence gives a sufficient one); or no strategy runs the problem here (the sentence says which limit
- * it exceeds). OUT_OF_MEMORY. NOT_SUPPORTED: a forced strategy does not run on this device. On a GPU also
- * LIBRARY_MISSING, COMPILE_ERROR, DEVICE_ERROR.
+ * it exceeds). OUT_OF_MEMORY. NOT_SUPPORTED: a forced strategy does not run on this device. CANCELLED: options.cancel
+ * ended the measuring. On a GPU also LIBRARY_MISSING, COMPILE_ERROR, DEVICE_ERROR.
  */
 CONV_FFT_API conv_fft_status conv_fft_plan_create(conv_fft_context *context, const conv_fft_problem *problem,
                                                   const conv_fft_plan_options *options, conv_fft_plan **plan);
@@ -621,7 +624,8 @@ typedef int (*conv_fft_candidate_visit)(const conv_fft_tune_candidate *candidate
 /**
  * Show the candidates for a problem, one set of passes after another, the best candidate first. With tuning MEASURE or
  * EXHAUSTIVE they are timed. No record is read or written. options may be NULL: predictions of the cost model.
- * CANCELLED: visit returned non-zero. INVALID_ARGUMENT, OUT_OF_MEMORY, DEVICE_ERROR.
+ * CANCELLED: visit returned non-zero, or options.cancel ended the measuring. INVALID_ARGUMENT, OUT_OF_MEMORY,
+ * DEVICE_ERROR.
  */
 CONV_FFT_API conv_fft_status conv_fft_tune_candidates(conv_fft_context *context, const conv_fft_problem *problem,
                                                       const conv_fft_plan_options *options,
@@ -632,8 +636,9 @@ CONV_FFT_API conv_fft_status conv_fft_tune_candidates(conv_fft_context *context,
  * MEASURE. Problems with a record are skipped, so an interrupted list can be continued. All problems are checked
  * before the first is tuned. If tuning one problem fails, the others are still tuned. count: 0 to 2^20. progress (may
  * be NULL) is called by this thread before the first problem, after each problem, and between the steps of a search,
- * that is, after a candidate is compiled or timed once. CANCELLED: progress returned non-zero; finished searches have
- * their records. Otherwise the status of the first failure; its sentence names the problem.
+ * that is, after a candidate is compiled or timed once. CANCELLED: progress returned non-zero, or options.cancel ended
+ * the measuring; finished searches have their records. Otherwise the status of the first failure; its sentence names
+ * the problem.
  */
 CONV_FFT_API conv_fft_status conv_fft_tune_problems(conv_fft_context *context, const conv_fft_problem *problems,
                                                     int64_t count, const conv_fft_plan_options *options,

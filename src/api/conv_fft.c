@@ -147,7 +147,7 @@ conv_fft_status cf_check_plan_options(const conv_fft_plan_options *options) {
                (long long)options->own_kernels);
     CF_REQUIRE(options->any_alignment == 0 || options->any_alignment == 1,
                "options.any_alignment is %lld; it must be 0 or 1", (long long)options->any_alignment);
-    return check_reserved(options->reserved, 2);
+    return check_reserved(options->reserved, 1);
 }
 
 conv_fft_status conv_fft_plan_create(conv_fft_context *context, const conv_fft_problem *problem,

@@ -64,7 +64,8 @@ static cf_tuning_job job_of(const planning *p, int set) {
                            .keep = p->options->keep,
                            .workspace_limit = p->options->workspace_limit,
                            .own_kernels = p->options->own_kernels != 0,
-                           .interruption = p->interruption};
+                           .interruption = p->interruption,
+                           .cancel = p->options->cancel};
 }
 
 /* ---- records */

@@ -45,7 +45,8 @@ class Problem(Structure):
 class PlanOptions(Structure):
     _fields_ = [("passes", c_int), ("tuning", c_int), ("workspace_limit", c_uint64), ("keep", c_int),
                 ("tune_milliseconds", c_int64), ("tune_again", c_int), ("trusted", c_int), ("strategy", c_char_p * 3),
-                ("own_kernels", c_int64), ("any_alignment", c_int64), ("reserved", c_int64 * 2)]
+                ("own_kernels", c_int64), ("any_alignment", c_int64),
+                ("cancel", c_void_p), ("reserved", c_int64 * 1)]
 
 
 class Stage(Structure):

@@ -32,6 +32,8 @@ conv_fft_status cf_elimination_go_on(cf_elimination *r) {
     const cf_interruption *interruption = r->job->interruption;
     if (interruption && pthread_equal(pthread_self(), r->searcher) && !atomic_load(&r->stopped))
         atomic_store(&r->stopped, interruption->wanted(interruption->user));
+    if (r->job->cancel && *r->job->cancel)
+        atomic_store(&r->stopped, true);
     return atomic_load(&r->stopped) ? cf_fail(CONV_FFT_CANCELLED, "the search was ended before it had decided")
                                     : CONV_FFT_SUCCESS;
 }
