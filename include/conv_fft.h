@@ -356,8 +356,8 @@ typedef struct conv_fft_plan_options {
      * spectra and share them. On a GPU other strategies may be faster. */
     int keep;
     /** Milliseconds that measuring may take for one plan, compiling included; 0 (default): 10,000 for _MEASURE, no
-     * limit for _EXHAUSTIVE. If the time does not suffice for two candidates, the cost model decides, with a warning,
-     * and no record is kept. */
+     * limit for _EXHAUSTIVE. Forward and the gradients share it equally. If the time does not suffice to begin timing,
+     * the cost model decides, with a warning, and no record is kept. */
     int64_t tune_milliseconds;
     int tune_again; /**< 1: measure even where there is a record; default 0 */
     /** 1: calls do not ask CUDA about their pointers and stream, which would take microseconds. A wrong pointer is then

@@ -92,8 +92,14 @@ def tune_faults(place):
     yield from expect(place, ["tune", "--device=1023", net], 1, "^$",
                       "net.txt:3: (.|\\n)*net.txt:5: (.|\\n)*no context: options.device is 1023")
     large = place.write("large.txt", "large in=8x32x64x64 out=32 kernel=5x5")
-    yield from expect(place, ["tune", "--device=cpu", "--milliseconds=1", large], 0, "the cost model's",
-                      "tuning forward of in=8x32x64x64 .*too short to time.*; the cost model decides$")
+    yield from expect(place, ["tune", "--device=cpu", "--milliseconds=1", large], 1, "the cost model's",
+                      "tuning forward of in=8x32x64x64 .*too short to time.*; the cost model decides$(.|\\n)*"
+                      "^conv-fft: 2 not measured: large forward, large backward; ")
+    wide = place.write("wide.txt", "".join(f"{n * 'w'} in=8x32x64x64 out={n} kernel=5x5\n" for n in range(20, 32)))
+    yield from expect(place, ["tune", "--device=cpu", "--milliseconds=1", wide], 1, "the cost model's",
+                      "^conv-fft: 24 not measured: w+ forward, .*ward, [.]{3}; ")
+    empty = place.write("empty.txt", "empty in=0x2x9x9 kernel=3x3")
+    yield from expect(place, ["tune", "--device=cpu", empty], 0, "^empty +forward")
     yield from expect(place, ["bench", "--device=cpu", "--measure=2", good], 0, "^a +backward +[0-9.]+ ")
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import ctypes
 import os
+import warnings
 from typing import Any, Callable, Dict, Iterable, Iterator, List, Optional, Union
 
 from . import _measuring
@@ -34,7 +35,8 @@ def tune(problems: Problems, device: Union[str, int] = "auto", *, mode: str = "m
     problems        a file of problem lines (networks/*.txt), or an iterable of Problem and lines
     device          that of Plan
     mode            "measure": the most promising few; "exhaustive": all that are not hopeless
-    milliseconds    time limit for each problem; 0: 10,000 for "measure", no limit for "exhaustive"
+    milliseconds    time limit for each problem, which forward and the gradients share equally; 0: 10,000 for
+                    "measure", no limit for "exhaustive". A RuntimeWarning names what was not measured
     again           measure even if there is a record
     progress        called with (done, total) before the first problem, after each, and often in between; if it returns
                     True (conv_fft.Cancelled) or raises, tuning ends within one step of a search
@@ -58,8 +60,33 @@ def tune(problems: Problems, device: Union[str, int] = "auto", *, mode: str = "m
 
     try:
         _measuring.call(run, options, progress)
+        _warn_of_unmeasured(listed, handle, options)
     finally:
         forget_plans()  # older plans would keep their strategies; an interrupted call has some records, too
+
+
+def _warn_of_unmeasured(problems, handle, options):
+    """Name the problems whose searches ended without a record."""
+    measured, limit = set(), options.workspace_limit
+    classes = 0, limit and 1 << limit.bit_length() - 1  # docs/tuning.md: the key of a record
+
+    def visit(pointer, _):
+        r = pointer.contents
+        fits = r.workspace_class in classes and (not limit or r.workspace_bytes <= limit)
+        if not r.keep and fits and r.tuning >= options.tuning:
+            measured.add((r.problem.decode(), r.pass_))
+        return 0
+
+    check(lib.conv_fft_tune_foreach(handle, structs.TuneVisit(visit), None))
+    lines = [problem.line for problem in problems if problem.struct.batch and not any(
+        any(getattr(problem.struct, field)) for field in ("x_stride", "y_stride", "w_stride"))]
+    missing = ["%s of %s" % (name, line) for line in dict.fromkeys(lines)
+               for name, passes in (("forward", structs.FORWARD), ("backward", structs.BACKWARD))
+               if (line, passes) not in measured]
+    if missing:
+        warnings.warn("conv_fft.tune: %d not measured: %s; a larger milliseconds gives more time"
+                      % (len(missing), "; ".join(missing[:8]) + ("; ..." if len(missing) > 8 else "")),
+                      RuntimeWarning, stacklevel=3)
 
 
 def candidates(problem: Union[Problem, str], device: Union[str, int] = "auto", *, mode: str = "off",

@@ -5,6 +5,7 @@ import signal
 import subprocess
 import sys
 import threading
+import warnings
 
 import conv_fft
 import pytest
@@ -31,6 +32,15 @@ def test_tune_records_export_and_merge(tmp_path):
     assert "records" in conv_fft.cache.report() and conv_fft.cache.clear() >= 1
     with pytest.raises(conv_fft.FileError, match="network.txt"):
         conv_fft.cache.load(network, "cpu")
+
+
+def test_tune_says_what_was_not_measured():
+    large = "in=8x32x64x64 out=32 kernel=5x5"
+    with pytest.warns(RuntimeWarning, match="2 not measured: forward of in=8x32x64x64 .*; backward of in=8x32x64x64"):
+        conv_fft.tune([large, large, "in=0x2x9x9 kernel=3x3"], "cpu", milliseconds=1)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        conv_fft.tune(LINES, "cpu", milliseconds=1000)
 
 
 def test_tune_can_be_cancelled_and_callbacks_may_raise():
