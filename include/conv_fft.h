@@ -596,16 +596,25 @@ CONV_FFT_API conv_fft_status conv_fft_tune_foreach(conv_fft_context *context, co
 /** Read the counters. OUT_OF_MEMORY. */
 CONV_FFT_API conv_fft_status conv_fft_tune_stats(const conv_fft_context *context, conv_fft_tune_statistics *statistics);
 /**
- * A report about a cache directory (NULL: the default one): its files of records with their device and number of
- * records, every line and kernel that cannot be verified, and the number of kernels. At most `bytes` (0 or more) bytes
- * of text are written, terminated. *needed (may be NULL) receives the bytes of the whole text, *damaged (may be NULL)
- * the number of lines and kernels that cannot be verified. IO_ERROR: there is no usable directory. INVALID_ARGUMENT:
+ * A report about a cache directory (NULL: the default one): its files of records, each with its devices, their number
+ * of different records, the versions of the interface, of CUDA and of the libraries that strategies need; every line
+ * and kernel that cannot be verified, and the number of kernels. At most `bytes` (0 or more) bytes of text are written,
+ * terminated. *needed (may be NULL) receives the bytes of the whole text, *damaged (may be NULL) the number of lines
+ * and kernels that cannot be verified. IO_ERROR: there is no usable directory. INVALID_ARGUMENT:
  * text is NULL, and bytes is not 0. OUT_OF_MEMORY.
  */
 CONV_FFT_API conv_fft_status conv_fft_cache_report(const char *directory, char *text, size_t bytes, size_t *needed,
                                                    int64_t *damaged);
+/**
+ * Repair the context's cache directory: files of records are written again without the lines that cannot be verified,
+ * a missing line that names the device comes back, and damaged kernels are removed. *removed (may be NULL) counts lines
+ * and kernels. Files of another version, of another device without the line that names it, or that cannot be read stay;
+ * a warning names each. No other program may tune meanwhile. IO_ERROR, OUT_OF_MEMORY.
+ */
+CONV_FFT_API conv_fft_status conv_fft_cache_repair(conv_fft_context *context, int64_t *removed);
 /** Remove the records and kernels of a cache directory (NULL: the default one); *removed (may be NULL) counts the
- * files. Files of records of another version stay. IO_ERROR. */
+ * files. Files of records stay that have another version, no line that names their device, or that cannot be read; a
+ * warning names each. IO_ERROR. */
 CONV_FFT_API conv_fft_status conv_fft_cache_clear(const char *directory, int64_t *removed);
 
 /** One candidate as conv_fft_tune_candidates() shows it; the texts live during the callback. */

@@ -189,6 +189,15 @@ conv_fft_status conv_fft_cache_report(const char *directory, char *text, size_t 
     return CONV_FFT_SUCCESS;
 }
 
+conv_fft_status conv_fft_cache_repair(conv_fft_context *context, int64_t *removed) {
+    REQUIRE_POINTER(context);
+    int64_t count = 0;
+    const conv_fft_status status = cf_tuner_repair(context->tuner, &count);
+    if (removed)
+        *removed = count;
+    return status;
+}
+
 conv_fft_status conv_fft_cache_clear(const char *directory, int64_t *removed) {
     int64_t count = 0;
     const conv_fft_status status = cf_cache_clear(directory, &count);

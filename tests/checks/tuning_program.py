@@ -289,8 +289,36 @@ def cache_faults(place):
         file.write("garbage\n")
     yield from expect(place, ["cache", "verify"], 1,
                       "0123456789abcdef.cubin: a kernel that is damaged(.|\n)*^3 lines or kernels cannot")
+    yield from expect(place, ["cache", "repair", "--device=cpu"], 0, "^3 lines or kernels removed$", "^$")
+    yield from expect(place, ["cache", "verify"], 0, "^0 lines or kernels cannot be verified$")
+    yield from expect(place, ["cache", "show", "--device=cpu"], 0, "^6 records of this device$")
+    yield from header_faults(place, os.path.join(place.path("cache"), name), net)
     for wrong in [[], ["unheard-of"], ["list", "more"], ["merge"], ["export"]]:
         yield from expect(place, ["cache", *wrong], 2, "^$", "^conv-fft: ")
+
+
+def header_faults(place, path, net):
+    """A damaged first line costs no record. It is named, repaired on its own device only, and keeps clear away."""
+    with open(path, "rb") as file:
+        good = file.read()
+    # Records that were measured twice are listed once.
+    yield from expect(place, ["tune", "--device=cpu", "--again", net], 0)
+    yield from expect(place, ["cache", "list"], 0,
+                      r"jsonl: 6 records, .+ \(cpu, threads \d+, (no )?blas\), interface 1$")
+    for first in (good.replace(b"kind", b"kinb", 1), b"x" + good):
+        with open(path, "wb") as file:
+            file.write(first)
+        yield from expect(place, ["cache", "show", "--device=cpu"], 0, "^6 records of this device$")
+        yield from expect(place, ["cache", "verify"], 1, "jsonl:1: its CRC(.|\n)*^1 lines or kernels cannot")
+        yield from expect(place, ["cache", "clear"], 0, "^0 files removed$", "jsonl stays: the line that names")
+        yield from expect(place, ["cache", "repair", "--device=cpu", "--threads=77"], 0, "^0 lines or kernels removed$",
+                          "jsonl stays as it is: the line that names its device is missing or damaged, and it is not")
+        yield from expect(place, ["cache", "repair", "--device=cpu"], 0, "^1 lines or kernels removed$", "^$")
+        yield from expect(place, ["cache", "verify"], 0, "^0 lines or kernels cannot be verified$")
+        with open(path, "rb") as file:
+            if file.read() != good:
+                yield "the repaired file differs"
+    yield from expect(place, ["cache", "clear"], 0, "^1 files removed$", "^$")
 
 
 def path_faults(place):

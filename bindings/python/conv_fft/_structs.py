@@ -104,6 +104,7 @@ CALLS = {
     "conv_fft_tune_foreach": [P, TuneVisit, P],
     "conv_fft_tune_stats": [P, P],
     "conv_fft_cache_report": [c_char_p, c_char_p, c_size_t, P, P],
+    "conv_fft_cache_repair": [P, P],
     "conv_fft_cache_clear": [c_char_p, P],
     "conv_fft_tune_candidates": [P, P, P, CandidateVisit, P],
     "conv_fft_tune_problems": [P, P, c_int64, P, TuneProgress, P],

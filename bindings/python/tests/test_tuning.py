@@ -6,6 +6,7 @@ import subprocess
 import sys
 import threading
 import warnings
+from pathlib import Path
 
 import conv_fft
 import pytest
@@ -29,6 +30,11 @@ def test_tune_records_export_and_merge(tmp_path):
     conv_fft.cache.load(tmp_path / "one.jsonl", "cpu")
     conv_fft.cache.merge(tmp_path / "all.jsonl", "mine", "cpu")
     assert len(conv_fft.cache.records("cpu")) == len(records)
+    (file,) = Path(os.environ["CONV_FFT_CACHE_DIR"]).glob("tuning-*.jsonl")
+    good = file.read_bytes()
+    file.write_bytes(b"x" + good)
+    assert "jsonl:1: its CRC is wrong" in conv_fft.cache.report()
+    assert conv_fft.cache.repair("cpu") == 1 and file.read_bytes() == good and conv_fft.cache.repair("cpu") == 0
     assert "records" in conv_fft.cache.report() and conv_fft.cache.clear() >= 1
     with pytest.raises(conv_fft.FileError, match="network.txt"):
         conv_fft.cache.load(network, "cpu")
