@@ -37,7 +37,9 @@
  *     On a CPU the alignment of one element suffices for every pointer. On a GPU x, w, y and their gradients begin at
  *     multiples of 16 bytes, as all allocations do; with conv_fft_plan_options.any_alignment one element suffices.
  *     bias and gbias: one element. Spectra: one complex number, 8 bytes, or 16 for FP64 tensors. Workspace: any.
- *     No output may overlap an input or another output, and the workspace may overlap nothing.
+ *     No output may overlap an input or another output, and the workspace and spectra may overlap nothing. Calls refuse
+ *     overlaps. Tensors with gaps between their elements (strides) may lie in each other's gaps; of these only an equal
+ *     address is refused.
  * STREAMS   `stream` is a CUstream or cudaStream_t (NULL: the default stream). Work is enqueued and the call
  *     returns; nothing synchronises. On a CPU context the stream is ignored and the work is done on return.
  * THREADS   A context and a plan are immutable after creation: any number of threads may use one at once,
@@ -142,14 +144,15 @@ typedef enum conv_fft_log_level {
     CONV_FFT_LOG_INFO = 3
 } conv_fft_log_level;
 
-/** Start from conv_fft_context_options_init(). */
+/** Start from conv_fft_context_options_init(): other options are refused. */
 typedef struct conv_fft_context_options {
     int device;                   /**< CONV_FFT_DEVICE_AUTO (default), CONV_FFT_DEVICE_CPU, or a GPU ordinal */
     int threads;                  /**< CPU threads a call may use, to 4096; 0 (default): OpenMP's maximum now */
     conv_fft_log_level log_level; /**< default CONV_FFT_LOG_DEFAULT */
     /** NULL (default): CONV_FFT_CACHE_DIR, else $XDG_CACHE_HOME/conv_fft, else ~/.cache/conv_fft */
     const char *cache_directory;
-    int64_t reserved[4]; /**< zero */
+    int64_t struct_bytes; /**< sizeof(conv_fft_context_options), by conv_fft_context_options_init() */
+    int64_t reserved[3];  /**< zero */
 } conv_fft_context_options;
 
 /** Fill in the defaults. INVALID_ARGUMENT: options is NULL. */

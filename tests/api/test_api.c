@@ -236,7 +236,11 @@ static void test_context_options(void **state) {
     BAD_CONTEXT(threads = INT32_MAX, "threads", "2147483647", "0 to ");
     BAD_CONTEXT(log_level = (conv_fft_log_level)4, "log_level", "4", "0 to 3");
     BAD_CONTEXT(log_level = (conv_fft_log_level)-1, "log_level", "", "0 to 3");
-    for (int i = 0; i < 4; i++)
+    BAD_CONTEXT(struct_bytes = 0, "struct_bytes", "0", "conv_fft_context_options_init(&options)");
+    BAD_CONTEXT(struct_bytes = 8, "struct_bytes", "8", "conv_fft_context_options_init(&options)");
+    const conv_fft_context_options zero = {0};
+    expect_bad_context(&zero, "struct_bytes", "0", "conv_fft_context_options_init");
+    for (int i = 0; i < 3; i++)
         BAD_CONTEXT(reserved[i] = -1, "reserved", "-1", "0");
 }
 

@@ -25,12 +25,11 @@ POLICIES = {"fastest": 0, "newest": 1, "mine": 2, "theirs": 3}
 
 Axes = c_int64 * MAX_RANK
 Strides = c_int64 * (2 + MAX_RANK)
-Reserved = c_int64 * 4
 
 
 class ContextOptions(Structure):
     _fields_ = [("device", c_int), ("threads", c_int), ("log_level", c_int), ("cache_directory", c_char_p),
-                ("reserved", Reserved)]
+                ("struct_bytes", c_int64), ("reserved", c_int64 * 3)]
 
 
 class Problem(Structure):
