@@ -135,8 +135,8 @@ enum {
     CONV_FFT_DEVICE_CPU = -2
 };
 
-/** The messages that the library writes to standard error. The environment variable CONV_FFT_LOG (1..3) is the
- * default. */
+/** The messages that the library writes to standard error. The environment variable CONV_FFT_LOG (1 to 3, or
+ * silent, warning, info) is the default. */
 typedef enum conv_fft_log_level {
     CONV_FFT_LOG_DEFAULT = 0, /**< CONV_FFT_LOG, else warnings */
     CONV_FFT_LOG_SILENT = 1,

@@ -53,7 +53,7 @@ static const char help_of_commands[] =
 static const char help_of_options[] =
     "options:\n"
     "  --device auto|cpu|N     the device: automatic, the CPU, or the number of a GPU (default auto)\n"
-    "  --facts FILE            explain fft: the properties of another GPU, as `devices` prints them\n"
+    "  --facts FILE            explain fft: the properties of another GPU: the output of `devices` there\n"
     "  --threads N             CPU threads (default: all that OpenMP gives)\n"
     "  --file FILE             problem lines, # comments\n"
     "  --measure N             run each pass N times (1..1000) on random data and show the median times\n"

@@ -85,9 +85,11 @@ static void test_kernel_and_padding(void **state) {
     (void)state;
     BAD(kernel[0] = 12, "kernel[0]", "12", "11");          /* 9 + 1 + 1 */
     BAD(dilation[1] = 4, "kernel[1]", "dilation 4", "12"); /* 3 * 4 + 1 against 10 + 1 + 1 */
-    BAD(padding = CONV_FFT_PAD_REFLECT; p.pad_before[0] = 9, "pad_before[0]", "9", "0 to 8");
+    BAD(padding = CONV_FFT_PAD_REFLECT;
+        p.pad_before[0] = 9, "pad_before[0]", "9", "with padding REFLECT and input[0] 9 it must be 0 to 8");
     BAD(padding = CONV_FFT_PAD_REFLECT; p.pad_after[1] = 10, "pad_after[1]", "10", "0 to 9");
-    BAD(padding = CONV_FFT_PAD_CIRCULAR; p.pad_before[1] = 11, "pad_before[1]", "11", "0 to 10");
+    BAD(padding = CONV_FFT_PAD_CIRCULAR;
+        p.pad_before[1] = 11, "pad_before[1]", "11", "with padding CIRCULAR and input[1] 10 it must be 0 to 10");
     BAD(padding = CONV_FFT_PAD_CIRCULAR; p.pad_after[0] = 10, "pad_after[0]", "10", "0 to 9");
 }
 
