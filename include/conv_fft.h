@@ -37,7 +37,9 @@
  *     On a CPU the alignment of one element suffices for every pointer. On a GPU x, w, y and their gradients begin at
  *     multiples of 16 bytes, as all allocations do; with conv_fft_plan_options.any_alignment one element suffices.
  *     bias and gbias: one element. Spectra: one complex number, 8 bytes, or 16 for FP64 tensors. Workspace: any.
- *     No output may overlap an input or another output, and the workspace may overlap nothing.
+ *     No output may overlap an input or another output, and the workspace and spectra may overlap nothing. Calls refuse
+ *     overlaps. Tensors with gaps between their elements (strides) may lie in each other's gaps; of these only an equal
+ *     address is refused.
  * STREAMS   `stream` is a CUstream or cudaStream_t (NULL: the default stream). Work is enqueued and the call
  *     returns; nothing synchronises. On a CPU context the stream is ignored and the work is done on return.
  * THREADS   A context and a plan are immutable after creation: any number of threads may use one at once,
@@ -133,8 +135,8 @@ enum {
     CONV_FFT_DEVICE_CPU = -2
 };
 
-/** The messages that the library writes to standard error. The environment variable CONV_FFT_LOG (1..3) is the
- * default. */
+/** The messages that the library writes to standard error. The environment variable CONV_FFT_LOG (1 to 3, or
+ * silent, warning, info) is the default. */
 typedef enum conv_fft_log_level {
     CONV_FFT_LOG_DEFAULT = 0, /**< CONV_FFT_LOG, else warnings */
     CONV_FFT_LOG_SILENT = 1,
@@ -142,14 +144,15 @@ typedef enum conv_fft_log_level {
     CONV_FFT_LOG_INFO = 3
 } conv_fft_log_level;
 
-/** Start from conv_fft_context_options_init(). */
+/** Start from conv_fft_context_options_init(): other options are refused. */
 typedef struct conv_fft_context_options {
     int device;                   /**< CONV_FFT_DEVICE_AUTO (default), CONV_FFT_DEVICE_CPU, or a GPU ordinal */
     int threads;                  /**< CPU threads a call may use, to 4096; 0 (default): OpenMP's maximum now */
     conv_fft_log_level log_level; /**< default CONV_FFT_LOG_DEFAULT */
     /** NULL (default): CONV_FFT_CACHE_DIR, else $XDG_CACHE_HOME/conv_fft, else ~/.cache/conv_fft */
     const char *cache_directory;
-    int64_t reserved[4]; /**< zero */
+    int64_t struct_bytes; /**< sizeof(conv_fft_context_options), by conv_fft_context_options_init() */
+    int64_t reserved[3];  /**< zero */
 } conv_fft_context_options;
 
 /** Fill in the defaults. INVALID_ARGUMENT: options is NULL. */
@@ -356,8 +359,8 @@ typedef struct conv_fft_plan_options {
      * spectra and share them. On a GPU other strategies may be faster. */
     int keep;
     /** Milliseconds that measuring may take for one plan, compiling included; 0 (default): 10,000 for _MEASURE, no
-     * limit for _EXHAUSTIVE. If the time does not suffice for two candidates, the cost model decides, with a warning,
-     * and no record is kept. */
+     * limit for _EXHAUSTIVE. Forward and the gradients share it equally. If the time does not suffice to begin timing,
+     * the cost model decides, with a warning, and no record is kept. */
     int64_t tune_milliseconds;
     int tune_again; /**< 1: measure even where there is a record; default 0 */
     /** 1: calls do not ask CUDA about their pointers and stream, which would take microseconds. A wrong pointer is then
@@ -370,7 +373,10 @@ typedef struct conv_fft_plan_options {
     /** 1: on a GPU tensors may begin at any element, not only at multiples of 16 bytes. More kernels are compiled, and
      * calls with such tensors are slower. Default 0. */
     int64_t any_alignment;
-    int64_t reserved[2]; /**< zero */
+    /** NULL (default), or a number that another thread or a signal handler may set to non-zero. Measuring then ends
+     * between two of its steps with CANCELLED. Records of finished searches stay. */
+    const volatile int *cancel;
+    int64_t reserved[1]; /**< zero */
 } conv_fft_plan_options;
 
 /** A compiled, tuned layer. Immutable. */
@@ -384,8 +390,8 @@ CONV_FFT_API conv_fft_status conv_fft_plan_options_init(conv_fft_plan_options *o
  * For a GPU the call starts processes that compile (conv_fft/compile-kernel beside the library), and waits for them.
  * INVALID_ARGUMENT: a field of the problem or of the options is wrong (the sentence names it); the workspace limit is
  * too small (the sentence gives a sufficient one); or no strategy runs the problem here (the sentence says which limit
- * it exceeds). OUT_OF_MEMORY. NOT_SUPPORTED: a forced strategy does not run on this device. On a GPU also
- * LIBRARY_MISSING, COMPILE_ERROR, DEVICE_ERROR.
+ * it exceeds). OUT_OF_MEMORY. NOT_SUPPORTED: a forced strategy does not run on this device. CANCELLED: options.cancel
+ * ended the measuring. On a GPU also LIBRARY_MISSING, COMPILE_ERROR, DEVICE_ERROR.
  */
 CONV_FFT_API conv_fft_status conv_fft_plan_create(conv_fft_context *context, const conv_fft_problem *problem,
                                                   const conv_fft_plan_options *options, conv_fft_plan **plan);
@@ -593,16 +599,25 @@ CONV_FFT_API conv_fft_status conv_fft_tune_foreach(conv_fft_context *context, co
 /** Read the counters. OUT_OF_MEMORY. */
 CONV_FFT_API conv_fft_status conv_fft_tune_stats(const conv_fft_context *context, conv_fft_tune_statistics *statistics);
 /**
- * A report about a cache directory (NULL: the default one): its files of records with their device and number of
- * records, every line and kernel that cannot be verified, and the number of kernels. At most `bytes` (0 or more) bytes
- * of text are written, terminated. *needed (may be NULL) receives the bytes of the whole text, *damaged (may be NULL)
- * the number of lines and kernels that cannot be verified. IO_ERROR: there is no usable directory. INVALID_ARGUMENT:
+ * A report about a cache directory (NULL: the default one): its files of records, each with its devices, their number
+ * of different records, the versions of the interface, of CUDA and of the libraries that strategies need; every line
+ * and kernel that cannot be verified, and the number of kernels. At most `bytes` (0 or more) bytes of text are written,
+ * terminated. *needed (may be NULL) receives the bytes of the whole text, *damaged (may be NULL) the number of lines
+ * and kernels that cannot be verified. IO_ERROR: there is no usable directory. INVALID_ARGUMENT:
  * text is NULL, and bytes is not 0. OUT_OF_MEMORY.
  */
 CONV_FFT_API conv_fft_status conv_fft_cache_report(const char *directory, char *text, size_t bytes, size_t *needed,
                                                    int64_t *damaged);
+/**
+ * Repair the context's cache directory: files of records are written again without the lines that cannot be verified,
+ * a missing line that names the device comes back, and damaged kernels are removed. *removed (may be NULL) counts lines
+ * and kernels. Files of another version, of another device without the line that names it, or that cannot be read stay;
+ * a warning names each. No other program may tune meanwhile. IO_ERROR, OUT_OF_MEMORY.
+ */
+CONV_FFT_API conv_fft_status conv_fft_cache_repair(conv_fft_context *context, int64_t *removed);
 /** Remove the records and kernels of a cache directory (NULL: the default one); *removed (may be NULL) counts the
- * files. Files of records of another version stay. IO_ERROR. */
+ * files. Files of records stay that have another version, no line that names their device, or that cannot be read; a
+ * warning names each. IO_ERROR. */
 CONV_FFT_API conv_fft_status conv_fft_cache_clear(const char *directory, int64_t *removed);
 
 /** One candidate as conv_fft_tune_candidates() shows it; the texts live during the callback. */
@@ -621,7 +636,8 @@ typedef int (*conv_fft_candidate_visit)(const conv_fft_tune_candidate *candidate
 /**
  * Show the candidates for a problem, one set of passes after another, the best candidate first. With tuning MEASURE or
  * EXHAUSTIVE they are timed. No record is read or written. options may be NULL: predictions of the cost model.
- * CANCELLED: visit returned non-zero. INVALID_ARGUMENT, OUT_OF_MEMORY, DEVICE_ERROR.
+ * CANCELLED: visit returned non-zero, or options.cancel ended the measuring. INVALID_ARGUMENT, OUT_OF_MEMORY,
+ * DEVICE_ERROR.
  */
 CONV_FFT_API conv_fft_status conv_fft_tune_candidates(conv_fft_context *context, const conv_fft_problem *problem,
                                                       const conv_fft_plan_options *options,
@@ -632,8 +648,9 @@ CONV_FFT_API conv_fft_status conv_fft_tune_candidates(conv_fft_context *context,
  * MEASURE. Problems with a record are skipped, so an interrupted list can be continued. All problems are checked
  * before the first is tuned. If tuning one problem fails, the others are still tuned. count: 0 to 2^20. progress (may
  * be NULL) is called by this thread before the first problem, after each problem, and between the steps of a search,
- * that is, after a candidate is compiled or timed once. CANCELLED: progress returned non-zero; finished searches have
- * their records. Otherwise the status of the first failure; its sentence names the problem.
+ * that is, after a candidate is compiled or timed once. CANCELLED: progress returned non-zero, or options.cancel ended
+ * the measuring; finished searches have their records. Otherwise the status of the first failure; its sentence names
+ * the problem.
  */
 CONV_FFT_API conv_fft_status conv_fft_tune_problems(conv_fft_context *context, const conv_fft_problem *problems,
                                                     int64_t count, const conv_fft_plan_options *options,

@@ -168,6 +168,14 @@ static int clear(void) {
     return 0;
 }
 
+static int repair(conv_fft_context *context) {
+    int64_t removed = 0;
+    if (conv_fft_cache_repair(context, &removed) != CONV_FFT_SUCCESS)
+        return library_error("not repaired");
+    printf("%" PRId64 " lines or kernels removed\n", removed);
+    return 0;
+}
+
 static int with_context(const options *o, const char *action, char **words, int count) {
     conv_fft_context *context;
     int failed = open_context(o, &context);
@@ -175,6 +183,8 @@ static int with_context(const options *o, const char *action, char **words, int 
         return failed;
     if (strcmp(action, "show") == 0)
         failed = show(context);
+    else if (strcmp(action, "repair") == 0)
+        failed = repair(context);
     else if (strcmp(action, "merge") == 0)
         failed = merge(o, context, words, count);
     else
@@ -185,13 +195,14 @@ static int with_context(const options *o, const char *action, char **words, int 
 
 int cache_command(const options *o, char **words, int count) {
     if (count == 0)
-        return usage_error("cache needs one of list, show, merge, export, clear, verify", NULL);
+        return usage_error("cache needs one of list, show, merge, export, clear, verify, repair", NULL);
     static const struct {
         const char *name, *full, *takes; /* letters of options */
         int words, context;
     } actions[] = {{"list", "cache list", "", 0, 0},      {"show", "cache show", "dt", 0, 1},
                    {"merge", "cache merge", "dtp", 1, 1}, {"export", "cache export", "dtk", 1, 1},
-                   {"clear", "cache clear", "", 0, 0},    {"verify", "cache verify", "", 0, 0}};
+                   {"clear", "cache clear", "", 0, 0},    {"verify", "cache verify", "", 0, 0},
+                   {"repair", "cache repair", "dt", 0, 1}};
     const char *action = words[0];
     for (size_t i = 0; i < sizeof actions / sizeof actions[0]; ++i) {
         if (strcmp(action, actions[i].name) != 0)
@@ -205,5 +216,5 @@ int cache_command(const options *o, char **words, int count) {
             return with_context(o, action, words + 1, count - 1);
         return strcmp(action, "clear") == 0 ? clear() : list(action[0] == 'v');
     }
-    return usage_error("cache knows list, show, merge, export, clear and verify, not", action);
+    return usage_error("cache knows list, show, merge, export, clear, verify and repair, not", action);
 }

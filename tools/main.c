@@ -7,7 +7,8 @@
 
 const char program_name[] = "conv-fft";
 
-static const char help_text[] =
+/* In two parts: C compilers need not take longer strings. */
+static const char help_of_commands[] =
     "usage: conv-fft COMMAND [OPTION]...\n"
     "\n"
     "Convolution layers for CNN training through small batched FFTs.\n"
@@ -22,12 +23,15 @@ static const char help_text[] =
     "  tune FILE...            time strategies for each layer of a network and keep the fastest. The table shows\n"
     "                          them beside the algorithms of cuDNN, if found. It can be interrupted and run again\n"
     "  bench FILE...           run every pass of every layer and show the median times (see also bench_conv)\n"
-    "  cache list              list the files of tuning records and the number of compiled kernels\n"
+    "  cache list              list the files of tuning records, with device, versions and number of different "
+    "records,\n"
+    "                          and the number of compiled kernels\n"
     "  cache show              show records of this device\n"
     "  cache merge FILE...     add records to the cache\n"
     "  cache export FILE [NETWORK...]  write all records, or those of networks, to a file\n"
     "  cache clear             remove all records and kernels, but no file of another version\n"
     "  cache verify            list as above, and fail if a line or a kernel cannot be verified\n"
+    "  cache repair            remove the lines and kernels that cannot be verified\n"
     "\n"
     "A problem is one argument or several, a name and key=value fields:\n"
     "  conv-fft explain L2 in=128x64x64x64 out=64 kernel=9x9\n"
@@ -44,10 +48,12 @@ static const char help_text[] =
     "channels, order=natural|transposed|frequency-major, dtype=fp32|fp16|bf16|fp64, layout=first|last, batch, and\n"
     "the window of a larger signal: size, offset, step (one number, or one for each axis),\n"
     "mode=zeros|circular|reflect|replicate.\n"
-    "\n"
+    "\n";
+
+static const char help_of_options[] =
     "options:\n"
     "  --device auto|cpu|N     the device: automatic, the CPU, or the number of a GPU (default auto)\n"
-    "  --facts FILE            explain fft: the properties of another GPU, as `devices` prints them\n"
+    "  --facts FILE            explain fft: the properties of another GPU: the output of `devices` there\n"
     "  --threads N             CPU threads (default: all that OpenMP gives)\n"
     "  --file FILE             problem lines, # comments\n"
     "  --measure N             run each pass N times (1..1000) on random data and show the median times\n"
@@ -57,8 +63,8 @@ static const char help_text[] =
     "                          (default 10 for a PROBLEM, none for a file)\n"
     "  --mode measure|exhaustive  tune: time the best few candidates (default), or all that may win.\n"
     "                          explain: time the candidates\n"
-    "  --milliseconds N        time for the measurements of one layer (default 10000 for measure, no limit for\n"
-    "                          exhaustive)\n"
+    "  --milliseconds N        time for the measurements of one layer, shared equally by forward and the gradients\n"
+    "                          (default 10000 for measure, no limit for exhaustive)\n"
     "  --again                 tune: measure layers that have a record, too\n"
     "  --count N               tune, bench: take the first N layers only\n"
     "  --kernels               cache export: compile their kernels beside FILE\n"
@@ -66,8 +72,8 @@ static const char help_text[] =
     "  --help                  print this text\n"
     "  --version               print the version of the library\n"
     "\n"
-    "exit status: 0 success; 1 an error of the library, a bad file or line, or output that cannot be written; 2\n"
-    "wrong usage\n";
+    "exit status: 0 success; 1 an error of the library, a bad file or line, passes that tune did not measure, or\n"
+    "output that cannot be written; 2 wrong usage\n";
 
 int open_context(const options *o, conv_fft_context **context) {
     conv_fft_context_options co;
@@ -153,10 +159,11 @@ int check_given(const options *o, const char *name, const char *takes) {
 
 static int run(int argc, char **argv) {
     options o = {.device = CONV_FFT_DEVICE_AUTO, .mode = CONV_FFT_TUNE_OFF, .policy = CONV_FFT_KEEP_FASTEST};
-    char version[64];
+    char version[64], help[sizeof help_of_commands + sizeof help_of_options];
     int first;
     snprintf(version, sizeof version, "conv-fft %s\n", conv_fft_version_string());
-    const options_result result = options_read(rules, help_text, version, argc, argv, &o, o.given, &first);
+    snprintf(help, sizeof help, "%s%s", help_of_commands, help_of_options);
+    const options_result result = options_read(rules, help, version, argc, argv, &o, o.given, &first);
     if (result != OPTIONS_GOOD)
         return result == OPTIONS_SHOWN ? 0 : 2;
     if (o.mode != CONV_FFT_TUNE_OFF && !o.candidates)

@@ -52,6 +52,8 @@ typedef struct table {
     char strategy[SETS][STRATEGY_BYTES];
     double ms, direct_ms; /* sums over rows with both times */
     int rows;
+    int64_t unmeasured;         /* sets of passes that should have been measured */
+    char unmeasured_names[512]; /* of the first ones, joined by commas */
 } table;
 
 /* Records keep a limit as the power of two at or below it. */
@@ -110,6 +112,29 @@ static void print_untuned(const options *o, conv_fft_context *context, const lay
     conv_fft_plan_destroy(plan);
 }
 
+/* Note a set of passes that has no record of the wanted mode. */
+static void note_unmeasured(const layer_line *layer, int set, table *t) {
+    const size_t used = strlen(t->unmeasured_names);
+    char name[96];
+    snprintf(name, sizeof name, "%s%.64s %s", used ? ", " : "", layer->name, set_names[set]);
+    ++t->unmeasured;
+    if (strstr(t->unmeasured_names, ", ..."))
+        return;
+    if (used + strlen(name) + sizeof ", ..." <= sizeof t->unmeasured_names)
+        strcpy(t->unmeasured_names + used, name);
+    else
+        strcpy(t->unmeasured_names + used, ", ...");
+}
+
+/* Returns whether all sets of passes were measured. */
+static bool say_unmeasured(const table *t) {
+    if (t->unmeasured > 0)
+        fprintf(stderr,
+                "conv-fft: %" PRId64 " not measured: %s; the messages above say why; --milliseconds gives more time\n",
+                t->unmeasured, t->unmeasured_names);
+    return t->unmeasured == 0;
+}
+
 /* ---- commands */
 
 enum {
@@ -148,6 +173,8 @@ static int print_layer(const options *o, conv_fft_context *context, const layer_
             print_tuned(layer, set, t);
         else
             print_untuned(o, context, layer, set);
+        if (layer->problem.batch > 0 && (t->row[set].ms <= 0 || t->row[set].tuning < o->mode))
+            note_unmeasured(layer, set, t);
     }
     fflush(stdout);
     return 0;
@@ -213,6 +240,8 @@ static int tune_network(const options *o, conv_fft_context *context, const netwo
     free(known);
     if (t.rows > 0)
         printf("%-24s %-9s %12.4f %12.4f %9.2f\n", "all with both times", "", t.ms, t.direct_ms, t.direct_ms / t.ms);
+    if (!say_unmeasured(&t))
+        failed = failed ? failed : 1;
     if (!interrupted)
         return failed;
     fprintf(stderr, "conv-fft: interrupted after %" PRId64 " of %" PRId64 " layers; %s\n", i, n->count,

@@ -36,6 +36,7 @@ conv_fft_status conv_fft_context_options_init(conv_fft_context_options *options)
     REQUIRE_POINTER(options);
     memset(options, 0, sizeof *options);
     options->device = CONV_FFT_DEVICE_AUTO;
+    options->struct_bytes = sizeof *options;
     return CONV_FFT_SUCCESS;
 }
 
@@ -45,6 +46,10 @@ conv_fft_status conv_fft_context_create(const conv_fft_context_options *options,
     conv_fft_context_options_init(&defaults);
     if (!options)
         options = &defaults;
+    CF_REQUIRE(options->struct_bytes == sizeof *options,
+               "options.struct_bytes is %lld; it must be %zu: call conv_fft_context_options_init(&options) before you "
+               "set fields",
+               (long long)options->struct_bytes, sizeof *options);
     CF_REQUIRE(options->device >= CONV_FFT_DEVICE_CPU,
                "options.device is %d; it must be a GPU ordinal, CONV_FFT_DEVICE_AUTO (-1) or CONV_FFT_DEVICE_CPU (-2)",
                options->device);
@@ -52,7 +57,7 @@ conv_fft_status conv_fft_context_create(const conv_fft_context_options *options,
                options->threads);
     CF_REQUIRE(options->log_level >= CONV_FFT_LOG_DEFAULT && options->log_level <= CONV_FFT_LOG_INFO,
                "options.log_level is %d; it must be 0 to 3", (int)options->log_level);
-    CF_FORWARD(check_reserved(options->reserved, 4));
+    CF_FORWARD(check_reserved(options->reserved, 3));
     conv_fft_context *made;
     CF_FORWARD(cf_context_create(options, &made));
     const conv_fft_status status = cf_tuner_create(made, options->cache_directory);
@@ -147,7 +152,7 @@ conv_fft_status cf_check_plan_options(const conv_fft_plan_options *options) {
                (long long)options->own_kernels);
     CF_REQUIRE(options->any_alignment == 0 || options->any_alignment == 1,
                "options.any_alignment is %lld; it must be 0 or 1", (long long)options->any_alignment);
-    return check_reserved(options->reserved, 2);
+    return check_reserved(options->reserved, 1);
 }
 
 conv_fft_status conv_fft_plan_create(conv_fft_context *context, const conv_fft_problem *problem,

@@ -82,17 +82,18 @@ conv_fft_status conv_fft_tune_stats(const conv_fft_context *context, conv_fft_tu
 typedef struct tuning {
     conv_fft_tune_progress progress; /* may be NULL */
     void *user;
+    const volatile int *cancel; /* may be NULL */
     int64_t done, total;
 } tuning;
 
 static bool is_ended(void *user) {
     const tuning *t = user;
-    return t->progress && t->progress(t->done, t->total, t->user) != 0;
+    return (t->cancel && *t->cancel) || (t->progress && t->progress(t->done, t->total, t->user) != 0);
 }
 
 static conv_fft_status fail_ended(const tuning *t) {
-    return cf_fail(CONV_FFT_CANCELLED, "progress ended the tuning after %lld of %lld problems", (long long)t->done,
-                   (long long)t->total);
+    return cf_fail(CONV_FFT_CANCELLED, "%s ended the tuning after %lld of %lld problems",
+                   t->cancel && *t->cancel ? "options.cancel" : "progress", (long long)t->done, (long long)t->total);
 }
 
 conv_fft_status conv_fft_tune_problems(conv_fft_context *context, const conv_fft_problem *problems, int64_t count,
@@ -113,7 +114,7 @@ conv_fft_status conv_fft_tune_problems(conv_fft_context *context, const conv_fft
     char first_error[900] = "";
     int64_t failed_at = -1;
     conv_fft_status first = CONV_FFT_SUCCESS;
-    tuning t = {.progress = progress, .user = user, .total = count};
+    tuning t = {.progress = progress, .user = user, .cancel = own.cancel, .total = count};
     const cf_interruption interruption = {is_ended, &t};
     for (; t.done < count; ++t.done) {
         conv_fft_plan *plan = NULL;
@@ -186,6 +187,15 @@ conv_fft_status conv_fft_cache_report(const char *directory, char *text, size_t 
     if (damaged)
         *damaged = found;
     return CONV_FFT_SUCCESS;
+}
+
+conv_fft_status conv_fft_cache_repair(conv_fft_context *context, int64_t *removed) {
+    REQUIRE_POINTER(context);
+    int64_t count = 0;
+    const conv_fft_status status = cf_tuner_repair(context->tuner, &count);
+    if (removed)
+        *removed = count;
+    return status;
 }
 
 conv_fft_status conv_fft_cache_clear(const char *directory, int64_t *removed) {

@@ -64,7 +64,8 @@ static cf_tuning_job job_of(const planning *p, int set) {
                            .keep = p->options->keep,
                            .workspace_limit = p->options->workspace_limit,
                            .own_kernels = p->options->own_kernels != 0,
-                           .interruption = p->interruption};
+                           .interruption = p->interruption,
+                           .cancel = p->options->cancel};
 }
 
 /* ---- records */
@@ -188,10 +189,12 @@ static void end_searches(sought *s) {
         cf_search_end(&s->search[i]);
 }
 
-/* The seconds for the next search: an equal share of the time that is left. */
-static double seconds_of(const planning *p, int sets_left) {
-    return fmax(0.0, p->end - cf_clock_seconds()) / sets_left;
-}
+/* An equal share of the time that is left. */
+static double share_of(const planning *p, int sets) { return fmax(0.0, p->end - cf_clock_seconds()) / sets; }
+
+/* The seconds for the next search: an equal share of the time that is left, but at least the share that every search
+ * had when the timing began. A search that takes longer than its share takes nothing from the others. */
+static double seconds_of(const planning *p, double share, int sets_left) { return fmax(share, share_of(p, sets_left)); }
 
 /* Log that a search has not decided: the layer, the reason, and what decides instead. */
 static void warn(const planning *p, const cf_record_key *key, const char *why) {
@@ -218,9 +221,11 @@ static conv_fft_status search_all(planning *p, sought *s) {
     if (s->count == 0)
         return CONV_FFT_SUCCESS;
     const conv_fft_status planned = cf_searches_plan(s->search, s->count, p->options->tuning, p->end);
+    const double share = share_of(p, s->count);
     for (int i = 0; i < s->count; ++i) {
-        const conv_fft_status status =
-            planned == CONV_FFT_SUCCESS ? search(p, &s->key[i], seconds_of(p, s->count - i), &s->search[i]) : planned;
+        const conv_fft_status status = planned == CONV_FFT_SUCCESS
+                                           ? search(p, &s->key[i], seconds_of(p, share, s->count - i), &s->search[i])
+                                           : planned;
         if (status != CONV_FFT_OUT_OF_MEMORY)
             CF_FORWARD(status);
         else
@@ -367,9 +372,10 @@ static conv_fft_status show_all(const planning *p, const int sets[2], int count,
     }
     if (mode >= CONV_FFT_TUNE_MEASURE)
         CF_FORWARD(cf_searches_plan(s->search, count, mode, p->end));
+    const double share = share_of(p, count);
     for (int i = 0; i < count; ++i) {
         if (mode >= CONV_FFT_TUNE_MEASURE)
-            CF_FORWARD(cf_search_run(&s->search[i], seconds_of(p, count - i)));
+            CF_FORWARD(cf_search_run(&s->search[i], seconds_of(p, share, count - i)));
         CF_FORWARD(show(&s->search[i], visit, user));
     }
     return CONV_FFT_SUCCESS;

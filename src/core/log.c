@@ -2,6 +2,8 @@
 #include "core/log.h"
 
 #include <stdarg.h>
+#include <stdatomic.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,9 +11,18 @@
 conv_fft_log_level cf_log_level(conv_fft_log_level asked) {
     if (asked != CONV_FFT_LOG_DEFAULT)
         return asked;
+    static const char *const words[] = {
+        [CONV_FFT_LOG_SILENT] = "silent", [CONV_FFT_LOG_WARNING] = "warning", [CONV_FFT_LOG_INFO] = "info"};
+    static atomic_bool said;
     const char *text = getenv("CONV_FFT_LOG");
-    if (text && text[0] >= '1' && text[0] <= '3' && text[1] == '\0')
-        return (conv_fft_log_level)(text[0] - '0');
+    if (!text || !*text)
+        return CONV_FFT_LOG_WARNING;
+    for (int level = CONV_FFT_LOG_SILENT; level <= CONV_FFT_LOG_INFO; ++level)
+        if (strcmp(text, words[level]) == 0 || (text[0] == '0' + level && text[1] == '\0'))
+            return (conv_fft_log_level)level;
+    if (!atomic_exchange(&said, true))
+        cf_log(CONV_FFT_LOG_WARNING, CONV_FFT_LOG_WARNING,
+               "CONV_FFT_LOG is \"%.100s\"; it must be 1 or silent, 2 or warning, 3 or info; warnings are shown", text);
     return CONV_FFT_LOG_WARNING;
 }
 

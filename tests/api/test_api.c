@@ -85,9 +85,11 @@ static void test_kernel_and_padding(void **state) {
     (void)state;
     BAD(kernel[0] = 12, "kernel[0]", "12", "11");          /* 9 + 1 + 1 */
     BAD(dilation[1] = 4, "kernel[1]", "dilation 4", "12"); /* 3 * 4 + 1 against 10 + 1 + 1 */
-    BAD(padding = CONV_FFT_PAD_REFLECT; p.pad_before[0] = 9, "pad_before[0]", "9", "0 to 8");
+    BAD(padding = CONV_FFT_PAD_REFLECT;
+        p.pad_before[0] = 9, "pad_before[0]", "9", "with padding REFLECT and input[0] 9 it must be 0 to 8");
     BAD(padding = CONV_FFT_PAD_REFLECT; p.pad_after[1] = 10, "pad_after[1]", "10", "0 to 9");
-    BAD(padding = CONV_FFT_PAD_CIRCULAR; p.pad_before[1] = 11, "pad_before[1]", "11", "0 to 10");
+    BAD(padding = CONV_FFT_PAD_CIRCULAR;
+        p.pad_before[1] = 11, "pad_before[1]", "11", "with padding CIRCULAR and input[1] 10 it must be 0 to 10");
     BAD(padding = CONV_FFT_PAD_CIRCULAR; p.pad_after[0] = 10, "pad_after[0]", "10", "0 to 9");
 }
 
@@ -236,7 +238,11 @@ static void test_context_options(void **state) {
     BAD_CONTEXT(threads = INT32_MAX, "threads", "2147483647", "0 to ");
     BAD_CONTEXT(log_level = (conv_fft_log_level)4, "log_level", "4", "0 to 3");
     BAD_CONTEXT(log_level = (conv_fft_log_level)-1, "log_level", "", "0 to 3");
-    for (int i = 0; i < 4; i++)
+    BAD_CONTEXT(struct_bytes = 0, "struct_bytes", "0", "conv_fft_context_options_init(&options)");
+    BAD_CONTEXT(struct_bytes = 8, "struct_bytes", "8", "conv_fft_context_options_init(&options)");
+    const conv_fft_context_options zero = {0};
+    expect_bad_context(&zero, "struct_bytes", "0", "conv_fft_context_options_init");
+    for (int i = 0; i < 3; i++)
         BAD_CONTEXT(reserved[i] = -1, "reserved", "-1", "0");
 }
 

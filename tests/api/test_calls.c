@@ -10,6 +10,7 @@
 #include "support/layer.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -103,9 +104,103 @@ static void assert_nothing_written(void) {
         assert_nothing_written();              \
     } while (0)
 
+/* b overlaps a, at an address of 8 bytes' alignment. Both orders of their names are right. */
+#define OVERLAP(call, a_, b_, shift)                                      \
+    do {                                                                  \
+        arguments a = good();                                             \
+        remember_all();                                                   \
+        a.b_ = (void *)(((uintptr_t)a.a_ + 7 + (shift)) & ~(uintptr_t)7); \
+        assert_int_equal(call(&a), CONV_FFT_INVALID_ARGUMENT);            \
+        assert_overlap_names(#a_, #b_);                                   \
+        assert_nothing_written();                                         \
+    } while (0)
+
+static void assert_overlap_names(const char *a, const char *b) {
+    char one[64], other[64];
+    const char *said = conv_fft_last_error();
+    snprintf(one, sizeof one, "%s (", a);
+    snprintf(other, sizeof other, "overlaps %s (", b);
+    const bool first = strncmp(said, one, strlen(one)) == 0 && strstr(said, other);
+    snprintf(one, sizeof one, "%s (", b);
+    snprintf(other, sizeof other, "overlaps %s (", a);
+    if (!first && !(strncmp(said, one, strlen(one)) == 0 && strstr(said, other)))
+        fail_msg("%s and %s: %s", a, b, said);
+}
+
 /* The next address. Only an element of one byte may be there. */
 #define ODD(pointer) ((void *)((uintptr_t)(pointer) + 1))
 #define HALF(pointer) ((void *)((char *)(pointer) + 4)) /* into a complex number */
+
+/* Each output overlaps each other argument, at its beginning and at its last element. */
+static void test_overlaps(void **state) {
+    (void)state;
+    OVERLAP(forward, x, y, 0);
+    OVERLAP(forward, w, y, 0);
+    OVERLAP(forward, bias, y, 0);
+    OVERLAP(forward, x, y, (ptrdiff_t)the_layer.x.tensor.memory.bytes - 64);
+    OVERLAP(forward, y, x, (ptrdiff_t)the_layer.y.tensor.memory.bytes - 64);
+    /* The smaller one moves into the larger one, so that it overlaps nothing else. */
+    OVERLAP(forward, workspace, y, 0);
+    OVERLAP(forward, workspace, x, 0);
+    OVERLAP(forward, workspace, w, 16);
+    OVERLAP(forward, workspace, bias, 16);
+    OVERLAP(forward_kept, x_spectrum, x, 0);
+    OVERLAP(forward_kept, x_spectrum, bias, 0);
+    OVERLAP(forward_kept, w_spectrum, w, 0);
+    OVERLAP(backward, gy, gx, 0);
+    OVERLAP(backward, w, gw, 0);
+    OVERLAP(backward, gx, gw, 0);
+    OVERLAP(backward, x, gx, 0);
+    OVERLAP(backward, gw, gbias, 0);
+    OVERLAP(backward, workspace, gbias, 0);
+    OVERLAP(backward, workspace, gy, 0);
+    OVERLAP(backward_data, gy, gx, 0);
+    OVERLAP(backward_weights, x, gw, 0);
+    OVERLAP(transform_weights, w_spectrum, w, 0);
+    OVERLAP(transform_weights, workspace, w, 0);
+    /* What a call does not touch does not count. */
+    arguments a = good();
+    a.bytes = workspace.bytes;
+    a.gbias = NULL;
+    assert_int_equal(backward_data(&a), CONV_FFT_SUCCESS);
+}
+
+/* Channels of one buffer: x and y lie in each other's gaps. The same channels are refused. */
+static void test_tensors_in_gaps(void **state) {
+    (void)state;
+    enum {
+        CHANNELS = 3,
+        SIZE = 12
+    };
+    conv_fft_problem p;
+    conv_fft_plan *made;
+    size_t bytes;
+    static float buffer[2][2 * CHANNELS][SIZE], w[CHANNELS][CHANNELS][3];
+    conv_fft_problem_init(&p, 1);
+    p.batch = 2;
+    p.in_channels = p.out_channels = CHANNELS;
+    p.input[0] = SIZE;
+    p.kernel[0] = 3;
+    p.pad_before[0] = p.pad_after[0] = 1;
+    p.x_stride[0] = p.y_stride[0] = (int64_t)2 * CHANNELS * SIZE;
+    p.x_stride[1] = p.y_stride[1] = SIZE;
+    p.x_stride[2] = p.y_stride[2] = 1;
+    conv_fft_context_options options;
+    conv_fft_context *cpu;
+    conv_fft_context_options_init(&options);
+    options.device = CONV_FFT_DEVICE_CPU;
+    assert_int_equal(conv_fft_context_create(&options, &cpu), CONV_FFT_SUCCESS);
+    assert_int_equal(conv_fft_plan_create(cpu, &p, NULL, &made), CONV_FFT_SUCCESS);
+    assert_int_equal(conv_fft_plan_workspace(made, CONV_FFT_FORWARD, &bytes), CONV_FFT_SUCCESS);
+    void *memory = malloc(bytes + 1);
+    assert_int_equal(conv_fft_forward(made, buffer[0][0], w, NULL, buffer[0][CHANNELS], memory, bytes, NULL),
+                     CONV_FFT_SUCCESS);
+    EXPECT_INVALID(conv_fft_forward(made, buffer[0][0], w, NULL, buffer[0][0], memory, bytes, NULL), "y (",
+                   "overlaps x", "must not overlap");
+    free(memory);
+    conv_fft_plan_destroy(made);
+    conv_fft_context_destroy(cpu);
+}
 
 static void test_good_calls(void **state) {
     (void)state;
@@ -340,6 +435,7 @@ int main(void) {
         cmocka_unit_test(test_misaligned),  cmocka_unit_test(test_small_workspace),
         cmocka_unit_test(test_wrong_plan),  cmocka_unit_test(test_flags),
         cmocka_unit_test(test_empty_batch), cmocka_unit_test(test_forked_child),
+        cmocka_unit_test(test_overlaps),    cmocka_unit_test(test_tensors_in_gaps),
     };
     return cmocka_run_group_tests(tests, create_all, destroy_all);
 }

@@ -48,7 +48,7 @@ static void test_plan_options(void **state) {
     BAD_OPTIONS(trusted = -1, "trusted", "-1", "0 or 1");
     BAD_OPTIONS(own_kernels = 2, "own_kernels", "2", "0 or 1");
     BAD_OPTIONS(any_alignment = 2, "any_alignment", "2", "0 or 1");
-    for (int i = 0; i < 2; i++)
+    for (int i = 0; i < 1; i++)
         BAD_OPTIONS(reserved[i] = 5, "reserved", "5", "0");
     conv_fft_plan *made = NULL;
     EXPECT_INVALID(conv_fft_plan_create(NULL, &the_layer.problem, NULL, &made), "context", "NULL");

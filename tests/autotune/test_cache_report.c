@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The report on a cache directory, and which files are removed from it. */
+#include "autotune/records/cache_repair.h"
 #include "cuda/jit/cubin_file.h"
 #include "support/records.h"
 #include "support/temp_dirs.h"
@@ -101,7 +102,19 @@ static void other_versions_are_not_removed(void **state) {
     write_kernel(*state);
     free(text);
     int64_t removed = 0;
+    capture_begin();
     assert_int_equal(conv_fft_cache_clear(*state, &removed), CONV_FFT_SUCCESS);
+    const char *said = capture_end();
+    static const char *const sentences[] = {
+        "tuning-1.jsonl stays: it has records of another version\n",
+        "tuning-2.jsonl stays: it has records of another version\n",
+        "tuning-headless.jsonl stays: the line that names its device and version is missing or damaged; \"conv-fft "
+        "cache",
+        "tuning-large.jsonl stays: the tuning records tuning-large.jsonl have 67108865 bytes"};
+    for (size_t i = 0; i < sizeof sentences / sizeof sentences[0]; ++i)
+        if (!strstr(said, sentences[i]))
+            fail_msg("%s", said);
+    assert_int_equal(occurrences(said, "conv_fft: "), 4);
     assert_int_equal(removed, 4); /* of our version two and the empty one, and the kernel */
     static const char *const left[] = {"tuning-1.jsonl", "tuning-2.jsonl", "tuning-headless.jsonl",
                                        "tuning-large.jsonl", "notes.jsonl"};
@@ -110,13 +123,113 @@ static void other_versions_are_not_removed(void **state) {
     assert_int_equal(scratch_count(*state, ".jsonl", NULL), 5);
 }
 
+/* Two devices, versions of libraries, and records that replaced others. */
+static void records_are_counted_once(void **state) {
+    char text[4096], line[CF_LINE_BYTES], *all = malloc(64 * CF_LINE_BYTES), *other = test_file_text("B", 3);
+    const cf_fingerprint a = test_fingerprint("A");
+    cf_record record = test_record(1, 1.0, 1);
+    assert_non_null(all);
+    assert_int_equal(cf_header_format(&a, all), CONV_FFT_SUCCESS);
+    for (int i = 0; i < 4; ++i) { /* two keys: with a library, and without */
+        snprintf(record.library, sizeof record.library, "%s", i < 2 ? "cudnn 9.19.0" : "");
+        record.written = record.decided = i + 1;
+        assert_int_equal(cf_record_format(&record, line), CONV_FFT_SUCCESS);
+        strcat(all, line);
+    }
+    scratch_write(scratch_path(*state, "tuning-a.jsonl"), all, strlen(all));
+    strcat(all, other);
+    scratch_write(scratch_path(*state, "tuning-ab.jsonl"), all, strlen(all));
+    assert_int_equal(report(*state, text), 0);
+    static const char device[] = " (gpu, compute 9.0, multiprocessors 132), interface 1, CUDA 13.0";
+    char expected[3][256];
+    snprintf(expected[0], 256, "  tuning-a.jsonl: 2 records, A%s, cudnn 9.19.0\n", device);
+    snprintf(expected[1], 256, "  tuning-ab.jsonl: 2 devices\n    2 records, A%s, cudnn 9.19.0\n", device);
+    snprintf(expected[2], 256, "    3 records, B%s\n", device);
+    for (int i = 0; i < 3; ++i)
+        if (!strstr(text, expected[i]))
+            fail_msg("%s", text);
+    free(all);
+    free(other);
+}
+
+/* Each byte of a file is damaged in turn. Repaired, the file has all other lines, and nothing in it is damaged. */
+static void damaged_files_are_repaired(void **state) {
+    const cf_fingerprint a = test_fingerprint("A"), b = test_fingerprint("B");
+    char stem[CF_STEM_BYTES], name[CF_STEM_BYTES + 8], report_text[4096], *text = test_file_text("A", 3);
+    const size_t bytes = strlen(text);
+    cf_fingerprint_stem(&a, stem);
+    snprintf(name, sizeof name, "%s.jsonl", stem);
+    const char *path = scratch_path(*state, name);
+    for (size_t i = 0; i < bytes; i += 5) {
+        int64_t removed = 0;
+        const char before = text[i];
+        text[i] ^= 4;
+        scratch_write(path, text, bytes);
+        const bool in_header = !memchr(text, '\n', i + 1);
+        text[i] = before;
+        const size_t there = records_in_cache(*state, "A", NULL);
+        if (in_header) {
+            assert_int_equal(there, 3);
+            capture_begin();
+            assert_int_equal(cf_cache_repair(*state, &b, &removed), CONV_FFT_SUCCESS);
+            assert_int_equal(occurrences(capture_end(), "stays as it is"), 1);
+            assert_int_equal(removed, 0);
+        }
+        assert_int_equal(cf_cache_repair(*state, &a, &removed), CONV_FFT_SUCCESS);
+        assert_true(removed >= 1);
+        assert_int_equal(report(*state, report_text), 0);
+        assert_int_equal(records_in_cache(*state, "A", NULL), there);
+        assert_int_equal(scratch_count(*state, "", NULL), 2); /* and the lock */
+    }
+    free(text);
+}
+
+/* A whole file is left alone. Strangers and files of other versions stay; a later header serves for the first one. */
+static void other_files_are_not_repaired(void **state) {
+    char stem[CF_STEM_BYTES], name[CF_STEM_BYTES + 16], line[CF_LINE_BYTES], *text = test_file_text("A", 2);
+    cf_fingerprint a = test_fingerprint("A"), later = a;
+    int64_t removed = 0;
+    later.abi += 1;
+    assert_int_equal(cf_header_format(&later, line), CONV_FFT_SUCCESS);
+    strcat(line, "garbage\n");
+    scratch_write(scratch_path(*state, "tuning-later.jsonl"), line, strlen(line));
+    scratch_write(scratch_path(*state, "tuning-letter.jsonl"), "Dear reader\n", 12);
+    cf_fingerprint_stem(&a, stem);
+    snprintf(name, sizeof name, "%s.shard.jsonl", stem);
+    char *twice = malloc(2 * strlen(text) + 1);
+    assert_non_null(twice);
+    strcpy(twice, text);
+    strcat(twice, text);
+    twice[3] ^= 4;
+    scratch_write(scratch_path(*state, name), twice, strlen(twice));
+    const char *kernel = write_kernel(*state);
+    const cf_fingerprint b = test_fingerprint("B");
+    capture_begin();
+    assert_int_equal(cf_cache_repair(*state, &b, &removed), CONV_FFT_SUCCESS);
+    const char *said = capture_end();
+    assert_int_equal(removed, 1);
+    assert_non_null(strstr(said, "tuning-later.jsonl stays as it is: it has records of another version"));
+    assert_non_null(strstr(said, "tuning-letter.jsonl stays as it is: none of its lines can be verified"));
+    assert_int_equal(occurrences(said, "stays"), 2);
+    assert_int_equal(access(kernel, F_OK), 0);
+    assert_int_equal(records_in_file(scratch_path(*state, name), "A", NULL), 2);
+    scratch_write(kernel, "x", 1);
+    capture_begin();
+    assert_int_equal(cf_cache_repair(*state, &b, &removed), CONV_FFT_SUCCESS);
+    capture_end();
+    assert_int_equal(removed, 2);
+    assert_int_equal(access(kernel, F_OK), -1);
+    free(text);
+    free(twice);
+}
+
 #define IN_SCRATCH(test) cmocka_unit_test_setup_teardown(test, scratch_create, scratch_remove)
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        IN_SCRATCH(kernels_are_verified),
-        IN_SCRATCH(listing_is_not_a_use),
-        IN_SCRATCH(other_versions_are_not_removed),
+        IN_SCRATCH(kernels_are_verified),           IN_SCRATCH(listing_is_not_a_use),
+        IN_SCRATCH(other_versions_are_not_removed), IN_SCRATCH(records_are_counted_once),
+        IN_SCRATCH(damaged_files_are_repaired),     IN_SCRATCH(other_files_are_not_repaired),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -19,6 +19,10 @@ static const char line[] = "in=1x2x9x9 kernel=3x3";
 /* Calls of `progress` so far, the number of the call that cancels (0: none), and runs of passes after it. */
 static int calls, cancel_at, runs_after;
 
+/* options.cancel, and the run of a pass that sets it (0: none). */
+static volatile int cancel;
+static int runs_so_far, cancel_in;
+
 static int follow(int64_t done, int64_t total, void *user) {
     assert_ptr_equal(user, &calls);
     assert_int_equal(total, 2);
@@ -34,7 +38,8 @@ conv_fft_status __wrap_cf_bench_buffers_create(cf_device *device, const cf_gpu *
 conv_fft_status __real_cf_staged_run(const conv_fft_plan *plan, int set, const cf_call *call);
 conv_fft_status __wrap_cf_staged_run(const conv_fft_plan *plan, int set, const cf_call *call);
 conv_fft_status __wrap_cf_staged_run(const conv_fft_plan *plan, int set, const cf_call *call) {
-    runs_after += cancel_at > 0 && calls >= cancel_at;
+    runs_after += (cancel_at > 0 && calls >= cancel_at) || cancel;
+    cancel = cancel || ++runs_so_far == cancel_in;
     clock_advance(clock_seconds_of(plan, set));
     return __real_cf_staged_run(plan, set, call);
 }
@@ -113,12 +118,55 @@ static void next_run_continues(void **state) {
     assert_int_equal(records_in(scratch_path(*state, "parts")), 4);
 }
 
+static int note_candidate(const conv_fft_tune_candidate *candidate, void *user) {
+    (void)candidate;
+    ++*(int *)user;
+    return 0;
+}
+
+/* options.cancel ends each call that measures, after the run in which it was set. */
+static void cancelled_by_the_options(void **state) {
+    static const char *const calls_of_the_library[] = {"plan", "candidates", "problems"};
+    for (int call = 0; call < 3; ++call) {
+        const char *directory = scratch_path(*state, calls_of_the_library[call]);
+        conv_fft_context *context = context_in(directory);
+        conv_fft_plan_options options;
+        conv_fft_problem problem;
+        conv_fft_plan *plan = NULL;
+        int shown = 0;
+        conv_fft_plan_options_init(&options);
+        assert_int_equal(conv_fft_problem_parse(line, &problem, NULL, 0), CONV_FFT_SUCCESS);
+        options.tuning = CONV_FFT_TUNE_MEASURE;
+        options.cancel = &cancel;
+        cancel = runs_so_far = cancel_at = runs_after = 0;
+        cancel_in = 3;
+        const conv_fft_status status =
+            call == 0   ? conv_fft_plan_create(context, &problem, &options, &plan)
+            : call == 1 ? conv_fft_tune_candidates(context, &problem, &options, note_candidate, &shown)
+                        : conv_fft_tune_problems(context, &problem, 1, &options, NULL, NULL);
+        assert_int_equal(status, CONV_FFT_CANCELLED);
+        assert_null(plan);
+        assert_int_equal(shown, 0);
+        assert_int_equal(cancel, 1);
+        assert_int_equal(runs_after, 0);
+        /* Set from the beginning: nothing runs, also where there are no searches. */
+        runs_so_far = 0;
+        assert_int_equal(conv_fft_tune_problems(context, &problem, 1, &options, NULL, NULL), CONV_FFT_CANCELLED);
+        assert_non_null(strstr(conv_fft_last_error(), "options.cancel ended the tuning after 0 of 1 problems"));
+        assert_int_equal(runs_so_far, 0);
+        cancel = cancel_in = 0;
+        conv_fft_context_destroy(context);
+        assert_int_equal(records_in(directory), 0);
+    }
+}
+
 #define IN_SCRATCH(test) cmocka_unit_test_setup_teardown(test, scratch_create, scratch_remove)
 
 int main(void) {
     const struct CMUnitTest tests[] = {
         IN_SCRATCH(cancelled_at_every_step),
         IN_SCRATCH(next_run_continues),
+        IN_SCRATCH(cancelled_by_the_options),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

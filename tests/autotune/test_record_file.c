@@ -188,6 +188,30 @@ static void written_whole(void **state) {
     assert_int_equal(cf_record_file_write(scratch_path(*state, "no/such/folder"), &f, list, 1), CONV_FFT_IO_ERROR);
 }
 
+/* A damaged first header loses at most the records up to the next one. */
+static void headers_repeat(void **state) {
+    enum {
+        COUNT = 100
+    };
+    const char *path = scratch_path(*state, "all.jsonl");
+    const cf_fingerprint f = test_fingerprint("A");
+    cf_record records[COUNT], *list[COUNT];
+    cf_file_counts counts;
+    for (int i = 0; i < COUNT; ++i) {
+        records[i] = test_record(i, 1.0, 1);
+        list[i] = &records[i];
+    }
+    assert_int_equal(cf_record_file_write(path, &f, list, COUNT), CONV_FFT_SUCCESS);
+    assert_int_equal(records_in_file(path, "A", &counts), COUNT);
+    assert_int_equal(counts.headers, 4);
+    size_t bytes;
+    char *text = scratch_read(path, &bytes);
+    text[20] ^= 4;
+    scratch_write(path, text, bytes);
+    assert_int_equal(records_in_file(path, "A", &counts), COUNT - 32);
+    free(text);
+}
+
 #define IN_SCRATCH(test) cmocka_unit_test_setup_teardown(test, scratch_create, scratch_remove)
 
 int main(void) {
@@ -196,7 +220,7 @@ int main(void) {
         IN_SCRATCH(other_versions),    IN_SCRATCH(records_without_header),
         IN_SCRATCH(hostile_files),     IN_SCRATCH(appended),
         IN_SCRATCH(after_a_torn_line), IN_SCRATCH(other_files_are_not_touched),
-        IN_SCRATCH(written_whole),
+        IN_SCRATCH(written_whole),     IN_SCRATCH(headers_repeat),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -229,8 +229,9 @@ static void shipped_records_after_a_bump(void **state) {
             files--;
             continue;
         }
-        assert_int_equal(cf_record_file_read(dirfd(folder), item->d_name, &device, CF_RANK_CACHE, &records, &counts),
-                         CONV_FFT_SUCCESS);
+        assert_int_equal(
+            cf_record_file_read(dirfd(folder), item->d_name, &device, false, CF_RANK_CACHE, &records, &counts),
+            CONV_FFT_SUCCESS);
         assert_true(counts.records > 0 && counts.foreign + counts.damaged + counts.unknown == 0);
         for (size_t i = 0; i < records.count; i++) {
             const cf_record *const r = records.items[i];

@@ -76,7 +76,7 @@ static void library_versions(void **state) {
     cf_records records = {0};
     const cf_fingerprint device = cf_fingerprint_of(context);
     assert_int_equal(conv_fft_tune_save(context, file), CONV_FFT_SUCCESS);
-    assert_int_equal(cf_record_file_read(AT_FDCWD, file, &device, 0, &records, &counts), CONV_FFT_SUCCESS);
+    assert_int_equal(cf_record_file_read(AT_FDCWD, file, &device, false, 0, &records, &counts), CONV_FFT_SUCCESS);
     assert_int_equal(counts.records, 3);
     cf_records_clear(&records);
     conv_fft_context_destroy(context);

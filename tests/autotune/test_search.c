@@ -233,6 +233,22 @@ static void search_ends_in_time(void **state) {
     conv_fft_context_destroy(context);
 }
 
+/* A run takes 20 ms, so each search takes longer than its share of 100 ms. Both are measured all the same. */
+static void each_search_has_its_share(void **state) {
+    conv_fft_context *context = tuning_context(*state);
+    conv_fft_plan_options options = options_with(CONV_FFT_TUNE_MEASURE);
+    options.tune_milliseconds = 100;
+    virtual_runs.steady = true;
+    capture_begin();
+    const choice c = choose(context, tuned_line, &options);
+    const char *said = capture_end();
+    virtual_runs.steady = false;
+    assert_null(strstr(said, "too short"));
+    assert_true(c.forward_ms > 0.0);
+    EXPECT_COUNTS(context, 2, 0, 2, 0);
+    conv_fft_context_destroy(context);
+}
+
 /* Workspaces in a search whose candidates all take 20 ms: of the winner, and of candidates that are as fast. */
 typedef struct tied {
     uint64_t chosen, others[256];
@@ -295,6 +311,7 @@ int main(void) {
         IN_SCRATCH(long_tensors_are_filled),
         IN_SCRATCH(too_little_time),
         IN_SCRATCH(search_ends_in_time),
+        IN_SCRATCH(each_search_has_its_share),
         IN_SCRATCH(smallest_workspace_wins_ties),
         IN_SCRATCH(limit_excludes_candidates),
     };

@@ -294,8 +294,8 @@ static void kept_spectra_exclude_pairs(void **state) {
             assert_true(bytes <= 200000);
             assert_int_equal(conv_fft_transform_weights(plan, memory, w_spectrum, memory + 300032, workspace, NULL),
                              CONV_FFT_SUCCESS);
-            assert_int_equal(conv_fft_forward_kept(plan, memory, NULL, NULL, memory, NULL, w_spectrum, memory + 300032,
-                                                   workspace, NULL),
+            assert_int_equal(conv_fft_forward_kept(plan, memory, NULL, NULL, memory + 50048, NULL, w_spectrum,
+                                                   memory + 300032, workspace, NULL),
                              CONV_FFT_SUCCESS);
         }
         free(memory);
@@ -320,10 +320,9 @@ static int launches_in_chunks(conv_fft_context *context, int chunk) {
     conv_fft_plan *plan = test_plan(context, &p, &options);
     assert_non_null(plan);
     assert_int_equal(conv_fft_plan_workspace(plan, CONV_FFT_FORWARD, &bytes), CONV_FFT_SUCCESS);
-    char *memory = test_alloc(bytes + 100000);
+    char *memory = test_alloc(bytes + 100000), *y = memory + 50048;
     const int before = launches();
-    assert_int_equal(conv_fft_forward(plan, memory, memory, NULL, memory, memory + 100000, bytes, NULL),
-                     CONV_FFT_SUCCESS);
+    assert_int_equal(conv_fft_forward(plan, memory, memory, NULL, y, memory + 100000, bytes, NULL), CONV_FFT_SUCCESS);
     const int count = launches() - before;
     free(memory);
     conv_fft_plan_destroy(plan);

@@ -43,6 +43,17 @@ def faults():
             yield f"--help names {name}, but no command takes it"
 
 
+def log_faults():
+    """A value of CONV_FFT_LOG that is none is named, once. The numbers and words are taken."""
+    for value in ("", "1", "2", "3", "silent", "warning", "info", "verbose", "4", "INFO", "12"):
+        ended = subprocess.run([PROGRAM, "cache", "show", "--device=cpu"], capture_output=True, text=True, timeout=60,
+                               env={**os.environ, "CONV_FFT_LOG": value})
+        said = f'conv_fft: CONV_FFT_LOG is "{value}"; it must be 1 or silent, 2 or warning, 3 or info;'
+        wanted = value in ("verbose", "4", "INFO", "12")
+        if ended.stderr.count("CONV_FFT_LOG") != wanted or (said in ended.stderr) != wanted:
+            yield f"CONV_FFT_LOG={value}: {ended.stderr!r}"
+
+
 def unused_option_faults():
     unused = [*(("devices", option) for option in ["--file=/dev/null", "--measure=1", "--workspace-limit=1"]),
               *(("explain", "fft", "8", option) for option in ["--file=/dev/null", "--measure=1", "--threads=1"]),
@@ -135,7 +146,8 @@ def spread_faults():
 
 
 def main():
-    found = [*spread_faults(), *faults(), *unused_option_faults(), *file_faults(), *fft_faults(), *output_faults()]
+    found = [*spread_faults(), *faults(), *log_faults(),
+             *unused_option_faults(), *file_faults(), *fft_faults(), *output_faults()]
     print("\n".join(found) or "program options: good")
     return 1 if found else 0
 

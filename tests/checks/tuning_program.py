@@ -92,8 +92,14 @@ def tune_faults(place):
     yield from expect(place, ["tune", "--device=1023", net], 1, "^$",
                       "net.txt:3: (.|\\n)*net.txt:5: (.|\\n)*no context: options.device is 1023")
     large = place.write("large.txt", "large in=8x32x64x64 out=32 kernel=5x5")
-    yield from expect(place, ["tune", "--device=cpu", "--milliseconds=1", large], 0, "the cost model's",
-                      "tuning forward of in=8x32x64x64 .*too short to time.*; the cost model decides$")
+    yield from expect(place, ["tune", "--device=cpu", "--milliseconds=1", large], 1, "the cost model's",
+                      "tuning forward of in=8x32x64x64 .*too short to time.*; the cost model decides$(.|\\n)*"
+                      "^conv-fft: 2 not measured: large forward, large backward; ")
+    wide = place.write("wide.txt", "".join(f"{n * 'w'} in=8x32x64x64 out={n} kernel=5x5\n" for n in range(20, 32)))
+    yield from expect(place, ["tune", "--device=cpu", "--milliseconds=1", wide], 1, "the cost model's",
+                      "^conv-fft: 24 not measured: w+ forward, .*ward, [.]{3}; ")
+    empty = place.write("empty.txt", "empty in=0x2x9x9 kernel=3x3")
+    yield from expect(place, ["tune", "--device=cpu", empty], 0, "^empty +forward")
     yield from expect(place, ["bench", "--device=cpu", "--measure=2", good], 0, "^a +backward +[0-9.]+ ")
 
 
@@ -283,8 +289,36 @@ def cache_faults(place):
         file.write("garbage\n")
     yield from expect(place, ["cache", "verify"], 1,
                       "0123456789abcdef.cubin: a kernel that is damaged(.|\n)*^3 lines or kernels cannot")
+    yield from expect(place, ["cache", "repair", "--device=cpu"], 0, "^3 lines or kernels removed$", "^$")
+    yield from expect(place, ["cache", "verify"], 0, "^0 lines or kernels cannot be verified$")
+    yield from expect(place, ["cache", "show", "--device=cpu"], 0, "^6 records of this device$")
+    yield from header_faults(place, os.path.join(place.path("cache"), name), net)
     for wrong in [[], ["unheard-of"], ["list", "more"], ["merge"], ["export"]]:
         yield from expect(place, ["cache", *wrong], 2, "^$", "^conv-fft: ")
+
+
+def header_faults(place, path, net):
+    """A damaged first line costs no record. It is named, repaired on its own device only, and keeps clear away."""
+    with open(path, "rb") as file:
+        good = file.read()
+    # Records that were measured twice are listed once.
+    yield from expect(place, ["tune", "--device=cpu", "--again", net], 0)
+    yield from expect(place, ["cache", "list"], 0,
+                      r"jsonl: 6 records, .+ \(cpu, threads \d+, (no )?blas\), interface 1$")
+    for first in (good.replace(b"kind", b"kinb", 1), b"x" + good):
+        with open(path, "wb") as file:
+            file.write(first)
+        yield from expect(place, ["cache", "show", "--device=cpu"], 0, "^6 records of this device$")
+        yield from expect(place, ["cache", "verify"], 1, "jsonl:1: its CRC(.|\n)*^1 lines or kernels cannot")
+        yield from expect(place, ["cache", "clear"], 0, "^0 files removed$", "jsonl stays: the line that names")
+        yield from expect(place, ["cache", "repair", "--device=cpu", "--threads=77"], 0, "^0 lines or kernels removed$",
+                          "jsonl stays as it is: the line that names its device is missing or damaged, and it is not")
+        yield from expect(place, ["cache", "repair", "--device=cpu"], 0, "^1 lines or kernels removed$", "^$")
+        yield from expect(place, ["cache", "verify"], 0, "^0 lines or kernels cannot be verified$")
+        with open(path, "rb") as file:
+            if file.read() != good:
+                yield "the repaired file differs"
+    yield from expect(place, ["cache", "clear"], 0, "^1 files removed$", "^$")
 
 
 def path_faults(place):

@@ -129,9 +129,9 @@ static void old_calls(void **state) {
 static void unaligned_tensors(void **state) {
     conv_fft_context *context = fake_context_create(FAKES_ALL, *state, false);
     conv_fft_plan *plan = good_forced_plan(context, DENSE, CONV_FFT_FORWARD, ALGORITHM "graph:0");
-    float *memory = test_alloc(1 << 20);
+    float *memory = test_alloc(1 << 21), *w = memory + (1 << 16), *bias = memory + (2 << 16), *y = memory + (3 << 16);
     const int runs = cudnn_state()->runs, launches = fake_launches();
-    assert_int_equal(conv_fft_forward(plan, memory + 1, memory, memory, memory, memory, 1 << 19, NULL),
+    assert_int_equal(conv_fft_forward(plan, memory + 1, w, bias, y, memory + (4 << 16), 1 << 19, NULL),
                      CONV_FFT_SUCCESS);
     assert_int_equal(cudnn_state()->runs, runs);
     assert_int_equal(fake_launches(), launches + 1);

@@ -101,6 +101,26 @@ static void file_of_another_user(void **state) {
     assert_true(directory_has(*state, "a kernel"));
 }
 
+/* Root could change everything of a user anyway, so the user's programs trust its directories and files. */
+static void directory_of_root(void **state) {
+    if (geteuid() != 0)
+        skip();
+    cf_cubin_cache *cache = cache_in(*state, CF_CUBIN_CACHE_LIMIT);
+    char path[1024];
+    cache_store(cache, "a kernel");
+    cf_cubin_cache_destroy(cache);
+    scratch_count(*state, ".cubin", path);
+    chmod(path, 0644);
+    chmod(*state, 0755);
+    assert_int_equal(seteuid(12345), 0);
+    capture_begin();
+    const bool found = directory_has(*state, "a kernel");
+    const char *const said = capture_end();
+    assert_int_equal(seteuid(0), 0);
+    assert_true(found);
+    assert_int_equal(occurrences(said, "conv_fft: "), 0);
+}
+
 /* A read-only directory gives its kernels. New kernels stay in memory, with one warning. */
 static void read_only(void **state) {
     unprivileged_begin(*state);
@@ -175,6 +195,7 @@ int main(void) {
         WITH_SCRATCH(file_others_can_write),
         WITH_SCRATCH(not_a_file),
         WITH_SCRATCH(file_of_another_user),
+        WITH_SCRATCH(directory_of_root),
         WITH_SCRATCH(read_only),
         WITH_SCRATCH(directory_that_cannot_be_made),
         WITH_SCRATCH(disk_full),

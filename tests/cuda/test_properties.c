@@ -41,6 +41,31 @@ static void round_trip(void **state) {
     assert_memory_equal(&properties, &again, sizeof properties);
 }
 
+/* A report of conv_fft_devices_report() or conv-fft devices. The first GPU with properties counts. */
+static void reports(void **state) {
+    cf_gpu_properties properties, again;
+    char text[8192], facts[2048];
+    cf_text report = {.text = facts, .bytes = sizeof facts};
+    assert_int_equal(cf_gpu_properties_load("data/gpus/h200.txt", &properties), CONV_FFT_SUCCESS);
+    cf_gpu_properties_format(&properties, "  ", &report);
+    static const char *const heads[] = {"libconv_fft 0.1.0\nNVIDIA H200, key=value\nlibraries\n", "libraries\n"};
+    for (int i = 0; i < 2; ++i) {
+        snprintf(
+            text, sizeof text,
+            "%s  NVRTC  13.0  /a=b/%0600d\nGPU 0: it is gone\nGPU 1, kernels compiled for sm_90a\n%sGPU 2, kernels "
+            "compiled for sm_80\n%skernel cache\n  /x=y: 3 kernels\n",
+            heads[i], 0, facts, facts);
+        const char *const path = scratch_path(*state, "report.txt");
+        scratch_write(path, text, strlen(text));
+        if (cf_gpu_properties_load(path, &again) != CONV_FFT_SUCCESS)
+            fail_msg("%s", conv_fft_last_error());
+        assert_memory_equal(&properties, &again, sizeof properties);
+        scratch_write(path, "libraries\nno GPU: the driver is missing\n", 41);
+        assert_int_equal(cf_gpu_properties_load(path, &again), CONV_FFT_INVALID_ARGUMENT);
+        assert_non_null(strstr(conv_fft_last_error(), "report.txt is a report without the properties of a GPU"));
+    }
+}
+
 /* The file of the H200 with the first occurrence of `from` replaced. */
 static void broken(const char *directory, const char *from, const char *to, const char *sentence) {
     size_t bytes;
@@ -89,6 +114,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(shipped_files),
         cmocka_unit_test_setup_teardown(round_trip, scratch_create, scratch_remove),
+        cmocka_unit_test_setup_teardown(reports, scratch_create, scratch_remove),
         cmocka_unit_test_setup_teardown(malformed, scratch_create, scratch_remove),
         cmocka_unit_test(unreadable),
     };

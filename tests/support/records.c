@@ -63,7 +63,7 @@ size_t records_in_file(const char *path, const char *device, cf_file_counts *cou
     cf_file_counts ignored;
     cf_records records = {0};
     const cf_fingerprint f = test_fingerprint(device);
-    cf_record_file_read(AT_FDCWD, path, &f, CF_RANK_CACHE, &records, counts ? counts : &ignored);
+    cf_record_file_read(AT_FDCWD, path, &f, false, CF_RANK_CACHE, &records, counts ? counts : &ignored);
     const size_t count = records.count;
     cf_records_clear(&records);
     return count;

@@ -25,12 +25,11 @@ POLICIES = {"fastest": 0, "newest": 1, "mine": 2, "theirs": 3}
 
 Axes = c_int64 * MAX_RANK
 Strides = c_int64 * (2 + MAX_RANK)
-Reserved = c_int64 * 4
 
 
 class ContextOptions(Structure):
     _fields_ = [("device", c_int), ("threads", c_int), ("log_level", c_int), ("cache_directory", c_char_p),
-                ("reserved", Reserved)]
+                ("struct_bytes", c_int64), ("reserved", c_int64 * 3)]
 
 
 class Problem(Structure):
@@ -45,7 +44,8 @@ class Problem(Structure):
 class PlanOptions(Structure):
     _fields_ = [("passes", c_int), ("tuning", c_int), ("workspace_limit", c_uint64), ("keep", c_int),
                 ("tune_milliseconds", c_int64), ("tune_again", c_int), ("trusted", c_int), ("strategy", c_char_p * 3),
-                ("own_kernels", c_int64), ("any_alignment", c_int64), ("reserved", c_int64 * 2)]
+                ("own_kernels", c_int64), ("any_alignment", c_int64),
+                ("cancel", c_void_p), ("reserved", c_int64 * 1)]
 
 
 class Stage(Structure):
@@ -103,6 +103,7 @@ CALLS = {
     "conv_fft_tune_foreach": [P, TuneVisit, P],
     "conv_fft_tune_stats": [P, P],
     "conv_fft_cache_report": [c_char_p, c_char_p, c_size_t, P, P],
+    "conv_fft_cache_repair": [P, P],
     "conv_fft_cache_clear": [c_char_p, P],
     "conv_fft_tune_candidates": [P, P, P, CandidateVisit, P],
     "conv_fft_tune_problems": [P, P, c_int64, P, TuneProgress, P],

@@ -63,9 +63,9 @@ def address_of_stream(stream):
 class Kind:
     """What most packages have in common."""
 
-    def target(self, a):
+    def target(self, a, name="out"):
         """The View of the caller's array for a result."""
-        return self.view(a)
+        return self.view(a, name)
 
     def dense(self, name, seen):
         """The View of the same elements in a dense array."""
@@ -89,10 +89,12 @@ class Kind:
 
 
 class Numpy(Kind):
-    def view(self, a):
+    def view(self, a, name="an array"):
         import numpy
         if not isinstance(a, numpy.ndarray):
-            raise TypeError("an array is of type %s; it must be a NumPy array, as others are" % type(a).__name__)
+            raise TypeError("%s is of type %s; it must be a NumPy array, as others are" % (name, type(a).__name__))
+        if isinstance(a, numpy.ma.MaskedArray):
+            raise TypeError("%s is a NumPy masked array, whose mask would be ignored; pass %s.filled(0)" % (name, name))
         item = a.itemsize or 1
         # In the C API strides that are all 0 mean dense, and a bias has no strides.
         if (not (a.flags.aligned and a.dtype.isnative) or any(stride % item or stride < 0 for stride in a.strides)
@@ -101,12 +103,12 @@ class Numpy(Kind):
         return View(a.ctypes.data, a.shape, tuple(stride // item for stride in a.strides), a.dtype.name,
                     structs.DEVICE_CPU, a)
 
-    def target(self, a):
-        seen = self.view(a)
+    def target(self, a, name="out"):
+        seen = self.view(a, name)
         if not a.flags.writeable or seen.owner is not a:
-            raise ValueError("an array for results has shape %s, element type %s and byte strides %s; it must be "
-                             "writable, aligned and in native byte order, with strides that are not negative and not "
-                             "all 0; gbias must be dense" % (a.shape, a.dtype, a.strides))
+            raise ValueError("%s has shape %s, element type %s and byte strides %s; it must be writable, aligned and "
+                             "in native byte order, with strides that are not negative and not all 0; gbias must be "
+                             "dense" % (name, a.shape, a.dtype, a.strides))
         return seen
 
     def dense(self, name, seen):
@@ -125,20 +127,20 @@ class Numpy(Kind):
 
 
 class Torch(Kind):
-    def view(self, a):
+    def view(self, a, name="an array"):
         import torch
         if not isinstance(a, torch.Tensor):
-            raise TypeError("an array is of type %s; it must be a torch tensor, as others are" % type(a).__name__)
+            raise TypeError("%s is of type %s; it must be a torch tensor, as others are" % (name, type(a).__name__))
         a = a.detach().resolve_neg()  # a tensor may be the negative of its memory, as the imaginary part of a conjugate
         device = a.device.index if a.device.type == "cuda" else structs.DEVICE_CPU
         if a.device.type not in ("cuda", "cpu"):
-            raise TypeError("a tensor is on the device %s; it must be on a CUDA GPU or on the CPU" % a.device)
+            raise TypeError("%s is on the device %s; it must be on a CUDA GPU or on the CPU" % (name, a.device))
         return View(a.data_ptr(), tuple(a.shape), tuple(a.stride()), str(a.dtype).partition(".")[2], device, a)
 
-    def target(self, a):
-        seen = self.view(a)
+    def target(self, a, name="out"):
+        seen = self.view(a, name)
         if a.is_neg():
-            raise ValueError("a tensor for results has is_neg() True; its memory must hold its values")
+            raise ValueError("%s has is_neg() True; its memory must hold its values" % name)
         return seen
 
     def written(self, a):
@@ -172,7 +174,7 @@ _TYPESTRS = {"<f%d" % size: name for name, size in structs.ITEM_BYTES.items() if
 class Interface(Kind):
     """Arrays with `__cuda_array_interface__`, or with DLPack only."""
 
-    def view(self, a):
+    def view(self, a, name="an array"):
         described = getattr(a, "__cuda_array_interface__", None)
         if described is None:
             return _dlpack.view(a, View, dense)
@@ -206,8 +208,8 @@ class Interface(Kind):
 
 
 class Cupy(Interface):
-    def view(self, a):
-        seen = super().view(a)
+    def view(self, a, name="an array"):
+        seen = super().view(a, name)
         seen.dtype = a.dtype.name
         return seen
 
@@ -253,14 +255,14 @@ class Jax(Interface):
     """JAX has its own streams and immutable arrays. So the work runs on the legacy default stream, which waits for the
     inputs, and the call waits for the work. Results are written into new arrays that nobody else has seen yet."""
 
-    def view(self, a):
+    def view(self, a, name="an array"):
         if not hasattr(a, "__dlpack_device__"):
-            raise TypeError("an array is a %s, which has no elements yet: call outside jax.jit, grad and vmap"
-                            % type(a).__name__)
+            raise TypeError("%s is a %s, which has no elements yet: call outside jax.jit, grad and vmap"
+                            % (name, type(a).__name__))
         return _dlpack.view(a, View, dense, stream=1)
 
-    def target(self, a):
-        raise TypeError("out has a JAX array, which is immutable: leave out= away")
+    def target(self, a, name="out"):
+        raise TypeError("%s is a JAX array, which is immutable: leave out= away" % name)
 
     def stream(self, like):
         return 0
@@ -288,15 +290,15 @@ _kinds = {"numpy": Numpy(), "torch": Torch(), "cupy": Cupy(), "numba": Numba(), 
 _other = Interface()
 
 
-def kind_of(a):
+def kind_of(a, name):
     for base in type(a).__mro__:
         found = _kinds.get(base.__module__.partition(".")[0])
         if found is not None:
             return found
     if hasattr(a, "__cuda_array_interface__") or hasattr(a, "__dlpack__"):
         return _other
-    raise TypeError("%s is no array of NumPy, torch, CuPy, numba or JAX, and has neither __dlpack__ nor "
-                    "__cuda_array_interface__" % type(a).__name__)
+    raise TypeError("%s is of type %s, which is no array of NumPy, torch, CuPy, numba or JAX, and has neither "
+                    "__dlpack__ nor __cuda_array_interface__" % (name, type(a).__name__))
 
 
 def _expect(plan, name, seen, shape, strides, last):
@@ -327,8 +329,8 @@ def _expect_type(name, seen, dtype):
 class _Operands:
     """The arrays of one call as addresses, checked against the plan."""
 
-    def __init__(self, plan, first):
-        self.plan, self.kind = plan, kind_of(first)
+    def __init__(self, plan, first, name):
+        self.plan, self.kind = plan, kind_of(first, name)
         p, problem = plan.problem.struct, plan.problem
         self.like = None
         self.held = []  # (name, View): keeps copies that a view made alive until the call returns
@@ -340,7 +342,7 @@ class _Operands:
     def address(self, name, a, what, dtype):
         if a is None:
             return None
-        seen = self.kind.view(a)
+        seen = self.kind.view(a, name)
         _expect_type(name, seen, dtype)
         shape, strides, last = self.rules[what]
         _expect(self.plan, name, seen, shape, strides, last)
@@ -349,8 +351,8 @@ class _Operands:
         self.held.append((name, seen))
         return seen.pointer
 
-    def result(self, name, a, what, dtype):
-        """An array for a result, and its address."""
+    def result(self, name, a, what, dtype, given):
+        """An array for a result, and its address. given: the caller's name of `a`, if it is not None."""
         shape, strides, last = self.rules[what]
         fresh = a is None
         if fresh:
@@ -360,13 +362,15 @@ class _Operands:
             a = self.kind.empty(shape, dtype, self.like)
             seen = self.kind.view(a)
         else:
-            seen = self.kind.target(a)
+            name = given
+            seen = self.kind.target(a, name)
         _expect_type(name, seen, dtype)
         _expect(self.plan, name, seen, shape, strides, last)
         if not fresh:
             for other_name, other in self.held:
                 if not apart(seen, other):
-                    raise ValueError("out has %s in memory of %s; it must share no memory" % (name, other_name))
+                    raise ValueError("%s shares memory with %s; an array for a result must share none"
+                                     % (name, other_name))
             self.held.append((name, seen))
             self.named.append(a)
         return a, seen.pointer
@@ -388,13 +392,13 @@ def forward(plan, x, w, bias, out, stream):
         y = _torch_calls.forward(plan, x, w, bias, out)
         if y is not None:
             return y
-    operands = _Operands(plan, x)
+    operands = _Operands(plan, x, "x")
     dtype, weight_dtype = plan.problem.dtype, plan.problem.weight_dtype
     addresses = [operands.address("x", x, "x", dtype), operands.address("w", w, "w", weight_dtype),
                  operands.address("bias", bias, "bias", weight_dtype)]
     stream = operands.kind.stream(operands.like) if stream is None else address_of_stream(stream)
     with operands.kind.on(stream, operands.like):
-        y, y_address = operands.result("y", out, "y", dtype)
+        y, y_address = operands.result("y", out, "y", dtype, "out")
         size, workspace, held = operands.workspace(structs.FORWARD)
         check(lib.conv_fft_forward(plan.handle, *addresses, y_address, workspace, size, stream))
         del held
@@ -424,7 +428,7 @@ def backward(plan, x, w, gy, need, out, accumulate, stream):
         known = _torch_calls.backward(plan, x, w, gy, need, out, accumulate)
         if known is not None:
             return known
-    operands = _Operands(plan, gy)
+    operands = _Operands(plan, gy, "gy")
     problem = plan.problem
     addresses = [operands.address("gy", gy, "y", problem.dtype)]
     addresses[:0] = [operands.address("x", x, "x", problem.dtype), operands.address("w", w, "w", problem.weight_dtype)]
@@ -433,8 +437,8 @@ def backward(plan, x, w, gy, need, out, accumulate, stream):
     pass_ = (structs.BACKWARD_DATA if "x" in need else 0) | (structs.BACKWARD_WEIGHTS if "w" in need else 0)
     stream = operands.kind.stream(operands.like) if stream is None else address_of_stream(stream)
     with operands.kind.on(stream, operands.like):
-        made = {name: operands.result("g" + name, out.get(name), name, kinds[name]) if name in need else (None, None)
-                for name in ("x", "w", "bias")}
+        made = {name: operands.result("g" + name, out.get(name), name, kinds[name], "out[%r]" % name)
+                if name in need else (None, None) for name in ("x", "w", "bias")}
         size, workspace, held = operands.workspace(pass_) if pass_ else (0, None, None)
         check(lib.conv_fft_backward(plan.handle, *addresses, *(made[name][1] for name in ("x", "w", "bias")), flags,
                                     workspace, size, stream))

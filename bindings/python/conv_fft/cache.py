@@ -85,6 +85,15 @@ def report(directory: Optional[Path] = None) -> str:
     return _library.report(lib.conv_fft_cache_report, (_path(directory),), (None,))
 
 
+def repair(device: Device = "auto") -> int:
+    """Write damaged files of the cache directory again, without the lines that cannot be verified, and remove damaged
+    kernels. Returns the number of removed lines and kernels. A warning on standard error names each file that stays as
+    it is."""
+    removed = ctypes.c_int64()
+    check(lib.conv_fft_cache_repair(context(device).handle, ctypes.byref(removed)))
+    return removed.value
+
+
 def clear(directory: Optional[Path] = None) -> int:
     """Remove the records and kernels of a cache directory (None: the default one), and what conv_fft.torch.convert()
     has measured. Returns how many files it removed."""

@@ -7,6 +7,7 @@ from typing import Any, Optional, Sequence, Tuple
 from . import arrays
 from . import _structs as structs
 from .plan import plans
+from ._values import integer
 from .problem import Axes, Padding, Problem
 
 
@@ -22,9 +23,24 @@ def _weight_dtype(seen, w):
     return "float32" if w.dtype == "float32" and seen.dtype in ("float16", "bfloat16") else None
 
 
-def _plan(passes, x_shape, w_shape, seen, options, views, *, x=None, w=None, y=None):
+def _check_shapes(x, w, last, weights_last, groups):
+    """Name the caller's arrays, which Problem knows by their shapes only."""
+    if not 3 <= len(x) <= 5 or len(w) != len(x):
+        raise ValueError("x has the shape %s and w has %s; both must have 3, 4 or 5 axes" % (x, w))
+    channels, of_group = x[-1 if last else 1], w[-1 if weights_last else 1]
+    if channels != of_group * groups:
+        raise ValueError("x has the shape %s, with %d channels; it must have %d, as w has the shape %s and %d channels "
+                         "for each of %d groups" % (x, channels, of_group * groups, w, of_group, groups))
+
+
+def _plan(passes, x_shape, w_shape, name, seen, options, views, *, x=None, w=None, y=None):
     layout, weight_layout = options.get("layout", "first"), options.get("weight_layout")
     last, weights_last = layout == "last", (weight_layout or layout) == "last"
+    if seen.dtype not in structs.DTYPES:
+        raise ValueError("%s has the dtype %r; it must be one of %s"
+                         % (name, seen.dtype, ", ".join(map(repr, structs.DTYPES))))
+    if layout in structs.LAYOUTS and (weight_layout or layout) in structs.LAYOUTS:
+        _check_shapes(tuple(x_shape), tuple(w_shape), last, weights_last, integer(options["groups"], "groups", 1))
     problem = Problem(x_shape, w_shape, dtype=seen.dtype, x_stride=x and _strides(x, last),
                       w_stride=w and _strides(w, weights_last), y_stride=y and _strides(y, last), **options)
     # On a GPU most arrays begin at multiples of 16 bytes. A plan for others has more kernels.
@@ -49,10 +65,10 @@ def forward(x: Any, w: Any, bias: Any = None, *, stride: Axes = 1, padding: Padd
     have foreign byte order. `out` must not share memory with the other arrays. No gradient is recorded: conv_fft.torch
     does that.
     Raises TypeError and ValueError for arrays that do not fit, conv_fft.Error for what the library refuses."""
-    kind = arrays.kind_of(x)
-    x_seen, w_seen = kind.view(x), kind.view(w)
-    y_seen = None if out is None else kind.target(out)
-    plan = _plan(structs.FORWARD, x_seen.shape, w_seen.shape, x_seen,
+    kind = arrays.kind_of(x, "x")
+    x_seen, w_seen = kind.view(x, "x"), kind.view(w, "w")
+    y_seen = None if out is None else kind.target(out, "out")
+    plan = _plan(structs.FORWARD, x_seen.shape, w_seen.shape, "x", x_seen,
                  dict(stride=stride, padding=padding, dilation=dilation, groups=groups, padding_mode=padding_mode,
                       layout=layout, weight_layout=weight_layout, math=math,
                       weight_dtype=_weight_dtype(x_seen, w_seen)),
@@ -73,8 +89,8 @@ def backward(gy: Any, x: Any, w: Any, *, need: Sequence[str] = ("x", "w", "bias"
     The other shapes, arguments and errors are those of `forward`. Always pass both x and w: they also give the shapes.
     For gx and gw in one call both must be dense; NumPy arrays that are not dense are copied."""
     need = arrays.gradients(need, "need")
-    kind = arrays.kind_of(gy)
-    gy_seen, x_seen, w_seen = kind.view(gy), kind.view(x), kind.view(w)
+    kind = arrays.kind_of(gy, "gy")
+    gy_seen, x_seen, w_seen = kind.view(gy, "gy"), kind.view(x, "x"), kind.view(w, "w")
     passes = (structs.BACKWARD_DATA if "x" in need else 0) | (structs.BACKWARD_WEIGHTS if "w" in need else 0)
     strides = {}
     if {"x", "w"} <= need:
@@ -84,7 +100,7 @@ def backward(gy: Any, x: Any, w: Any, *, need: Sequence[str] = ("x", "w", "bias"
         strides["x"] = x_seen
     elif "x" in need:
         strides["w"] = w_seen
-    plan = _plan(passes or structs.BACKWARD_DATA, x_seen.shape, w_seen.shape, gy_seen,
+    plan = _plan(passes or structs.BACKWARD_DATA, x_seen.shape, w_seen.shape, "gy", gy_seen,
                  dict(stride=stride, padding=padding, dilation=dilation, groups=groups, padding_mode=padding_mode,
                       layout=layout, weight_layout=weight_layout, math=math, weight_grad_dtype=weight_grad_dtype,
                       weight_dtype=_weight_dtype(gy_seen, w_seen)),

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import ctypes
+import functools
 import sys
 from collections import OrderedDict
 from typing import Any, Dict, Mapping, Optional, Sequence, Tuple, Union
 
-from . import _cuda, arrays
+from . import _cuda, _measuring, arrays
 from . import _structs as structs
 from ._context import context
 from ._library import check, lib, lock
@@ -18,6 +19,19 @@ from .problem import Problem, as_problem
 tunings = [{"tuning": "cached", "tune_milliseconds": 0}]
 # Called with the Problem of every plan that is made.
 observers = []
+
+
+class _Handle:
+    """A plan of the library, as its address."""
+
+    def __init__(self, context, problem, options, _=None):
+        handle = ctypes.c_void_p()
+        check(lib.conv_fft_plan_create(context.handle, ctypes.byref(problem.struct), ctypes.byref(options),
+                                       ctypes.byref(handle)))
+        self.value = handle.value
+
+    def close(self):
+        lib.conv_fft_plan_destroy(self.value)
 
 
 class Plan:
@@ -36,7 +50,8 @@ class Plan:
     strategies          strategy lines to use: forward, backward data, backward weights; None: choose
     any_alignment       on a GPU arrays may begin at any element, not only at multiples of 16 bytes; more is compiled
 
-    The constructor chooses, tunes and compiles, which may take seconds. Raises conv_fft.Error."""
+    The constructor chooses, tunes and compiles, which may take seconds. Ctrl-C in the main thread ends measuring at
+    once. Raises conv_fft.Error."""
 
     def __init__(self, problem: Union[Problem, str], device: Union[str, int] = "auto", *,
                  passes: Union[str, int] = "all", tuning: Optional[str] = None, workspace_limit: int = 0,
@@ -63,10 +78,9 @@ class Plan:
                              % (strategies,))
         for number, strategy in enumerate(strategies or ()):
             options.strategy[number] = c_string(strategy, "strategies") if strategy else None
-        handle = ctypes.c_void_p()
-        check(lib.conv_fft_plan_create(self.context.handle, ctypes.byref(self.problem.struct), ctypes.byref(options),
-                                       ctypes.byref(handle)))
-        self.handle = handle.value
+        create = functools.partial(_Handle, self.context, self.problem, options)
+        made = _measuring.call(create, options) if options.tuning >= structs.TUNINGS["measure"] else create()
+        self.handle = made.value
         self.workspace = {pass_: self._workspace(pass_) for pass_ in (1, 2, 4, 6) if self.passes & pass_ == pass_}
         self.output_shape = self.problem.output_shape
         self.known_calls = {}  # of _torch_calls.py

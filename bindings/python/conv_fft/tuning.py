@@ -5,8 +5,10 @@ from __future__ import annotations
 import contextlib
 import ctypes
 import os
+import warnings
 from typing import Any, Callable, Dict, Iterable, Iterator, List, Optional, Union
 
+from . import _measuring
 from . import _structs as structs
 from . import plan as _plan
 from ._context import context, name_wheel_folders
@@ -33,11 +35,14 @@ def tune(problems: Problems, device: Union[str, int] = "auto", *, mode: str = "m
     problems        a file of problem lines (networks/*.txt), or an iterable of Problem and lines
     device          that of Plan
     mode            "measure": the most promising few; "exhaustive": all that are not hopeless
-    milliseconds    time limit for each problem; 0: 10,000 for "measure", no limit for "exhaustive"
+    milliseconds    time limit for each problem, which forward and the gradients share equally; 0: 10,000 for
+                    "measure", no limit for "exhaustive". A RuntimeWarning names what was not measured
     again           measure even if there is a record
     progress        called with (done, total) before the first problem, after each, and often in between; if it returns
                     True (conv_fft.Cancelled) or raises, tuning ends within one step of a search
     workspace_limit bytes that no strategy may exceed; 0: no limit
+    Ctrl-C in the main thread ends the tuning at once. What was measured so far stays. A step of a search that runs
+    then is finished in the background.
     A problem that fails does not stop the others; the first failure is raised in the end, as conv_fft.Error. A line
     that is not a problem raises conv_fft.InvalidArgument at once."""
     listed = read_problems(problems)
@@ -47,14 +52,41 @@ def tune(problems: Problems, device: Union[str, int] = "auto", *, mode: str = "m
     options.tuning, options.tune_milliseconds = named(_MEASURING, mode, "mode"), integer(milliseconds, "milliseconds")
     options.tune_again = bool(again)
     options.workspace_limit = integer(workspace_limit, "workspace_limit", 0, 2 ** 64 - 1)
-    raised = []
-    step = structs.TuneProgress(_guarded(lambda done, total, _: bool(progress and progress(done, total)), raised))
-    status = lib.conv_fft_tune_problems(context(device).handle, array, len(listed), ctypes.byref(options), step, None)
-    if raised:
-        raise raised[0]
-    check(status)
-    # Older plans would keep their strategies.
-    forget_plans()
+    handle = context(device).handle
+
+    def run(callback):
+        step = structs.TuneProgress(lambda done, total, _: callback(done, total))
+        check(lib.conv_fft_tune_problems(handle, array, len(listed), ctypes.byref(options), step, None))
+
+    try:
+        _measuring.call(run, options, progress)
+        _warn_of_unmeasured(listed, handle, options)
+    finally:
+        forget_plans()  # older plans would keep their strategies; an interrupted call has some records, too
+
+
+def _warn_of_unmeasured(problems, handle, options):
+    """Name the problems whose searches ended without a record."""
+    measured, limit = set(), options.workspace_limit
+    classes = 0, limit and 1 << limit.bit_length() - 1  # docs/tuning.md: the key of a record
+
+    def visit(pointer, _):
+        r = pointer.contents
+        fits = r.workspace_class in classes and (not limit or r.workspace_bytes <= limit)
+        if not r.keep and fits and r.tuning >= options.tuning:
+            measured.add((r.problem.decode(), r.pass_))
+        return 0
+
+    check(lib.conv_fft_tune_foreach(handle, structs.TuneVisit(visit), None))
+    lines = [problem.line for problem in problems if problem.struct.batch and not any(
+        any(getattr(problem.struct, field)) for field in ("x_stride", "y_stride", "w_stride"))]
+    missing = ["%s of %s" % (name, line) for line in dict.fromkeys(lines)
+               for name, passes in (("forward", structs.FORWARD), ("backward", structs.BACKWARD))
+               if (line, passes) not in measured]
+    if missing:
+        warnings.warn("conv_fft.tune: %d not measured: %s; a larger milliseconds gives more time"
+                      % (len(missing), "; ".join(missing[:8]) + ("; ..." if len(missing) > 8 else "")),
+                      RuntimeWarning, stacklevel=3)
 
 
 def candidates(problem: Union[Problem, str], device: Union[str, int] = "auto", *, mode: str = "off",
@@ -64,7 +96,7 @@ def candidates(problem: Union[Problem, str], device: Union[str, int] = "auto", *
 
     passes and device are those of Plan. own_kernels leaves out the algorithms of cuDNN, which have no prediction.
     Keys: passes, strategy, predicted_ms, measured_ms (milliseconds; None unless mode is "measure" or "exhaustive"),
-    workspace_bytes and verdict. Raises conv_fft.Error."""
+    workspace_bytes and verdict. Ctrl-C is as in `tune`. Raises conv_fft.Error."""
     problem = as_problem(problem)
     options = structs.PlanOptions()
     check(lib.conv_fft_plan_options_init(ctypes.byref(options)))
@@ -73,31 +105,19 @@ def candidates(problem: Union[Problem, str], device: Union[str, int] = "auto", *
     passes = named(structs.PASSES, passes, "passes") if isinstance(passes, str) else passes
     options.passes = integer(passes, "passes", 1, structs.ALL_PASSES)
     options.own_kernels = bool(own_kernels)
-    found, raised = [], []
+    handle, found = context(device).handle, []
 
     def visit(pointer, _):
         c = pointer.contents
         found.append({"passes": c.pass_, "strategy": c.strategy.decode(), "predicted_ms": _plan._known(c.predicted_ms),
                       "measured_ms": _plan._known(c.measured_ms), "workspace_bytes": c.workspace_bytes,
                       "verdict": (c.verdict or b"").decode()})
+        return 0
 
-    status = lib.conv_fft_tune_candidates(context(device).handle, ctypes.byref(problem.struct), ctypes.byref(options),
-                                          structs.CandidateVisit(_guarded(visit, raised)), None)
-    if raised:
-        raise raised[0]
-    check(status)
+    _measuring.call(lambda _: check(lib.conv_fft_tune_candidates(handle, ctypes.byref(problem.struct),
+                                                                 ctypes.byref(options), structs.CandidateVisit(visit),
+                                                                 None)), options)
     return found
-
-
-def _guarded(function, raised):
-    """The callback, which never raises: it appends an exception to `raised` and tells the C call to stop."""
-    def guarded(*arguments):
-        try:
-            return int(function(*arguments) or 0)
-        except BaseException as error:  # KeyboardInterrupt too: the caller raises it again
-            raised.append(error)
-            return 1
-    return guarded
 
 
 forgetters = []
@@ -117,8 +137,8 @@ def autotune(mode: str = "measure", milliseconds: int = 0) -> Iterator[None]:
         with conv_fft.autotune():
             model(x).sum().backward()
 
-    mode and milliseconds are those of `tune`. All threads are affected; of several at once the last one begun
-    counts."""
+    mode and milliseconds are those of `tune`, and so is Ctrl-C, for plans that the main thread makes. All
+    threads are affected; of several at once the last one begun counts."""
     named(_MEASURING, mode, "mode")
     mine = {"tuning": mode, "tune_milliseconds": integer(milliseconds, "milliseconds")}
     with lock:

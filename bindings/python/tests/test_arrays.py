@@ -144,17 +144,17 @@ def test_results_have_memory_of_their_own(random):
     both = numpy.zeros(x.size + 8)
     near = [both[at:at + x.size].reshape(x.shape) for at in (0, 8)]
     for run in (plan.forward, functools.partial(conv_fft.forward, padding=1)):
-        with pytest.raises(ValueError, match="out has y in memory of x"):
+        with pytest.raises(ValueError, match="out shares memory with x"):
             run(x, w, out=x)
-        with pytest.raises(ValueError, match="out has y in memory of x"):
+        with pytest.raises(ValueError, match="out shares memory with x"):
             run(near[0], w, out=near[1])
-        with pytest.raises(ValueError, match="out has y in memory of bias"):
+        with pytest.raises(ValueError, match="out shares memory with bias"):
             run(x, w, near[1].ravel()[:4], out=near[0])
     part = near[1].ravel()[:w.size].reshape(w.shape)
-    for out, said in (({"x": gy}, "gx in memory of gy"), ({"w": w}, "gw in memory of w"),
-                      ({"x": near[0], "w": part}, "gw in memory of gx"),
-                      ({"w": w.copy(), "bias": bias, "x": x}, "gx in memory of x")):
-        with pytest.raises(ValueError, match="out has %s" % said):
+    for out, said in (({"x": gy}, r"out\['x'\] shares memory with gy"), ({"w": w}, r"out\['w'\] shares memory with w"),
+                      ({"x": near[0], "w": part}, r"out\['w'\] shares memory with out\['x'\]"),
+                      ({"w": w.copy(), "bias": bias, "x": x}, r"out\['x'\] shares memory with x")):
+        with pytest.raises(ValueError, match=said):
             plan.backward(x, w, gy, out=out)
     exact, gradients = plan.forward(x, w), plan.backward(x, w, gy)
     # Arrays of one buffer that are disjoint: its first and last channels, and every other element.
@@ -174,7 +174,7 @@ def test_results_have_memory_of_their_own(random):
 
 def test_views_are_apart_only_if_they_are(random):
     """Compares `apart` with the exact answer. It is never worse than to compare ranges of addresses."""
-    memory, kind, seen = numpy.zeros(600, "f"), conv_fft.arrays.kind_of(numpy.zeros(1)), set()
+    memory, kind, seen = numpy.zeros(600, "f"), conv_fft.arrays.kind_of(numpy.zeros(1), "x"), set()
 
     def view():
         shape, strides = random.integers(1, 4, 3), random.choice([0, 1, 2, 3, 6, 12, 24], 3)
@@ -208,12 +208,12 @@ def test_gradients_are_named():
 
 def test_types_of_no_number():
     for dtype in ("V0", "V4", "i4", "U1"):
-        with pytest.raises(ValueError, match="dtype is "):
+        with pytest.raises(ValueError, match="^x has the dtype "):
             conv_fft.forward(numpy.zeros((1, 1, 9), dtype), numpy.zeros((1, 1, 3), dtype))
 
     class Void:
         __cuda_array_interface__ = {"shape": (1, 1, 9), "typestr": "|V0", "strides": (0, 0, 0), "data": (0, False)}
-    with pytest.raises(ValueError, match="dtype is "):
+    with pytest.raises(ValueError, match="^x has the dtype "):
         conv_fft.forward(Void(), Void())
 
 
@@ -238,6 +238,30 @@ def test_plan_accumulates_and_writes_where_it_is_told(random):
     assert plan.describe("backward")["stages"] and plan.profile("forward", 2)["measured_ms"] >= 0
     assert plan.workspace[1] >= 0 and plan.output_shape == (2, 4, 9, 9)
     plan.close()
+
+
+def test_errors_name_the_callers_arrays(random):
+    x, w, gy = (random.standard_normal(shape) for shape in ((1, 2, 9), (2, 2, 3), (1, 2, 7)))
+    plan = conv_fft.Plan(conv_fft.Problem(x.shape, w.shape, dtype="float64"), "cpu")
+    masked = numpy.ma.masked_array(x, x > 0)
+    for call, said in ((lambda: conv_fft.forward(x[0, 0], w), r"^x has the shape \(9,\) and w has \(2, 2, 3\); both"),
+                       (lambda: conv_fft.forward(x, w[:, :1]), r"^x has the shape \(1, 2, 9\), with 2 channels; it "
+                        r"must have 1, as w has the shape \(2, 1, 3\) and 1 channels for each of 1 groups"),
+                       (lambda: conv_fft.forward([1.0], w), "^x is of type list, which is no array"),
+                       (lambda: conv_fft.forward(x, [1.0]), "^w is of type list; it must be a NumPy array"),
+                       (lambda: conv_fft.forward(x, w, [1.0]), "^bias is of type list; it must be a NumPy array"),
+                       (lambda: conv_fft.forward(x, w, out=[1.0]), "^out is of type list; it must be a NumPy array"),
+                       (lambda: plan.forward(x, w, out=gy[..., 1:]), r"^out has the shape \(1, 2, 6\)"),
+                       (lambda: plan.forward(x, w, out=gy.astype("f")), "^out is of float32; it must be of float64"),
+                       (lambda: conv_fft.backward([1.0], x, w), "^gy is of type list, which is no array"),
+                       (lambda: conv_fft.backward(gy, [1.0], w), "^x is of type list; it must be"),
+                       (lambda: plan.backward(x, w, gy, out={"w": [1.0]}), r"^out\['w'\] is of type list; it must be"),
+                       (lambda: conv_fft.forward(masked, w), r"^x is a NumPy masked array.*x\.filled\(0\)"),
+                       (lambda: plan.forward(x, numpy.ma.masked_array(w)), "^w is a NumPy masked array"),
+                       (lambda: plan.forward(x, w, out=numpy.ma.zeros(gy.shape)), "^out is a NumPy masked array"),
+                       (lambda: conv_fft.forward(x, w, padding=9, padding_mode="reflect"), "with padding REFLECT and")):
+        with pytest.raises((ValueError, TypeError), match=said):
+            call()
 
 
 def test_errors_name_the_argument(random):

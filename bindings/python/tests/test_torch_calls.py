@@ -47,13 +47,13 @@ def test_other_calls_are_checked(call):
     for bad in (dict(x=x[:1]), dict(x=x.double()), dict(w=w.transpose(2, 3)), dict(x=x.transpose(2, 3)),
                 dict(bias=bias[:3]), dict(out=out[:1])):
         arguments = {"x": x, "w": w, "bias": bias, "out": out, **bad}
-        with pytest.raises((ValueError, TypeError), match="|".join(bad).replace("out", "y")):
+        with pytest.raises((ValueError, TypeError), match="|".join(bad)):
             plan.forward(**arguments)
     buffer = torch.empty(x.numel() + exact.numel())
     inside = buffer[:x.numel()].view(x.shape).copy_(x)
     good, shared = buffer[x.numel():].view(exact.shape), buffer[:exact.numel()].view(exact.shape)
     torch.testing.assert_close(plan.forward(inside, w, bias, out=good), exact, rtol=1e-4, atol=1e-4)
-    with pytest.raises(ValueError, match="share no memory"):
+    with pytest.raises(ValueError, match="out shares memory with x"):
         plan.forward(inside, w, bias, out=shared)
     imaginary = torch.complex(torch.zeros_like(x), -x).conj().imag  # its memory holds -x
     assert imaginary.is_neg()
@@ -128,15 +128,15 @@ def test_other_backward_calls_are_checked(call, checked):
     for bad, said in ((dict(x=x[:1]), "x has the shape"), (dict(gy=gy.double()), "gy is of float64"),
                       (dict(w=w.transpose(2, 3)), "w has the shape"), (dict(need=("x", "w")), "out names bias"),
                       (dict(accumulate=("x", "y")), "accumulate is"), (dict(out={**out, "y": gy}), "out is"),
-                      (dict(out={**out, "x": out["x"][:1]}), "gx has the shape"),
-                      (dict(out={**out, "w": w}), "gw in memory of w"), (dict(x=None), None)):
+                      (dict(out={**out, "x": out["x"][:1]}), r"out\['x'\] has the shape"),
+                      (dict(out={**out, "w": w}), r"out\['w'\] shares memory with w"), (dict(x=None), None)):
         arguments = {"x": x, "w": w, "gy": gy, "out": out, **bad}
         with pytest.raises((ValueError, TypeError, conv_fft.Error), match=said):
             plan.backward(**arguments)
     buffer = torch.empty(2 * x.numel())
     one, other = buffer[:x.numel()].view(x.shape).copy_(x), buffer[1:1 + x.numel()].view(x.shape)
     plan.backward(one, w, gy, out={"x": torch.empty_like(x)})
-    with pytest.raises(ValueError, match="share no memory"):
+    with pytest.raises(ValueError, match="shares memory with x"):
         plan.backward(one, w, gy, out={"x": other})
     found = plan.backward(x, w, torch._neg_view(gy))
     for a, b in zip(found, gradients(x, w, bias, -gy)):

@@ -1,8 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """Tuning and its records, on the CPU."""
+import os
+import signal
 import subprocess
 import sys
 import threading
+import warnings
+from pathlib import Path
 
 import conv_fft
 import pytest
@@ -26,9 +30,23 @@ def test_tune_records_export_and_merge(tmp_path):
     conv_fft.cache.load(tmp_path / "one.jsonl", "cpu")
     conv_fft.cache.merge(tmp_path / "all.jsonl", "mine", "cpu")
     assert len(conv_fft.cache.records("cpu")) == len(records)
+    (file,) = Path(os.environ["CONV_FFT_CACHE_DIR"]).glob("tuning-*.jsonl")
+    good = file.read_bytes()
+    file.write_bytes(b"x" + good)
+    assert "jsonl:1: its CRC is wrong" in conv_fft.cache.report()
+    assert conv_fft.cache.repair("cpu") == 1 and file.read_bytes() == good and conv_fft.cache.repair("cpu") == 0
     assert "records" in conv_fft.cache.report() and conv_fft.cache.clear() >= 1
     with pytest.raises(conv_fft.FileError, match="network.txt"):
         conv_fft.cache.load(network, "cpu")
+
+
+def test_tune_says_what_was_not_measured():
+    large = "in=8x32x64x64 out=32 kernel=5x5"
+    with pytest.warns(RuntimeWarning, match="2 not measured: forward of in=8x32x64x64 .*; backward of in=8x32x64x64"):
+        conv_fft.tune([large, large, "in=0x2x9x9 kernel=3x3"], "cpu", milliseconds=1)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        conv_fft.tune(LINES, "cpu", milliseconds=1000)
 
 
 def test_tune_can_be_cancelled_and_callbacks_may_raise():
@@ -44,6 +62,72 @@ def test_progress_ends_a_search():
     with pytest.raises(conv_fft.Cancelled):
         conv_fft.tune(LINES[:1], "cpu", again=True, progress=lambda done, total: calls.append(done) or len(calls) == 3)
     assert calls == [0, 0, 0]
+
+
+INTERRUPTED = """
+import conv_fft, os, signal, sys, threading, time
+small, large = "in=1x2x9x9 kernel=3x3", "in=16x64x96x96 out=64 kernel=5x5"
+sent = []
+def send():
+    sent.append(time.monotonic())
+    os.kill(os.getpid(), signal.SIGINT)
+conv_fft.tune([small], "cpu", milliseconds=300)
+threading.Timer(float(sys.argv[2]), send).start()
+try:
+    %s
+except KeyboardInterrupt:
+    print("%%.3f" %% (time.monotonic() - sent[0]), len(conv_fft.cache.records("cpu")))
+else:
+    print("it went on")
+"""
+INTERRUPTED_CALLS = {
+    "tune": "conv_fft.tune([small, large], 'cpu', mode='exhaustive')",
+    "with progress": "conv_fft.tune([small, large], 'cpu', mode='exhaustive', progress=lambda done, total: False)",
+    "candidates": "conv_fft.candidates(large, 'cpu', mode='exhaustive')",
+    "plan": "\n    with conv_fft.autotune('exhaustive'):\n        conv_fft.Plan(large, 'cpu')"}
+
+
+@pytest.mark.parametrize("call", INTERRUPTED_CALLS)
+@pytest.mark.parametrize("after", [0.2, 0.7])
+def test_ctrl_c_ends_measuring(tmp_path, call, after):
+    """A signal, as Ctrl-C sends it, ends the call soon, whatever step it is in. Earlier records stay."""
+    environment = {**os.environ, "CONV_FFT_CACHE_DIR": str(tmp_path)}
+    ended = subprocess.run([sys.executable, "-c", INTERRUPTED % INTERRUPTED_CALLS[call], call, str(after)],
+                           capture_output=True, text=True, env=environment, timeout=100)
+    assert ended.returncode == 0 and not ended.stderr, (ended.stdout, ended.stderr)
+    seconds, records = ended.stdout.split()
+    assert float(seconds) < 0.5 and int(records) == 2
+
+
+def test_ctrl_c_ends_a_call_whose_callback_runs():
+    """The handler runs within the callback, too, which then raises."""
+    def interrupt(done, total):
+        os.kill(os.getpid(), signal.SIGINT)
+        return False
+
+    for _ in range(20):
+        with pytest.raises(KeyboardInterrupt):
+            conv_fft.tune(LINES[:1], "cpu", again=True, progress=interrupt)
+
+
+def test_a_plan_that_nobody_takes_is_freed():
+    from conv_fft import _measuring, _structs
+    closed = []
+
+    class Result:
+        def close(self):
+            closed.append(self)
+
+    def function(callback):
+        callback()
+        return Result()
+
+    def visit():
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        _measuring.call(function, _structs.PlanOptions(), visit)
+    assert len(closed) == 1
 
 
 def test_candidates():

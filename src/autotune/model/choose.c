@@ -52,7 +52,8 @@ static double pass_cost(search *q, int pass, cf_strategy *s, cf_stage_cost cost[
     const cf_family *family = s->family;
     const char *why;
     if (!family->feasible(q->layer, pass, s, &why) || !family->runs_on(q->device, q->layer, pass, s, &why)) {
-        if (q->why != cf_strategy_too_large) /* this reason holds for all bases */
+        /* An input or an axis that is too large is so for all bases; spectra mostly are. */
+        if (!cf_is_too_large(q->why) || (q->why == cf_large_spectra && cf_is_too_large(why)))
             q->why = why;
         return HUGE_VAL;
     }
@@ -268,9 +269,14 @@ static conv_fft_status search_dilation(search *q, bool shift) {
 }
 
 static conv_fft_status no_strategy(const search *q) {
-    if (!q->why || q->limit != UINT64_MAX)
-        return cf_fail(CONV_FFT_INVALID_ARGUMENT, "no strategy for this problem has spectra within %s",
-                       q->limit == UINT64_MAX ? "64 TiB" : "options.workspace_limit");
+    if (q->limit != UINT64_MAX)
+        return cf_fail(CONV_FFT_INVALID_ARGUMENT,
+                       "no strategy for this problem has spectra within options.workspace_limit, %llu bytes",
+                       (unsigned long long)q->limit);
+    if (!q->why)
+        return cf_fail(CONV_FFT_INVALID_ARGUMENT, "no strategy for this problem has spectra within 64 TiB");
+    if (cf_is_too_large(q->why))
+        return cf_fail(CONV_FFT_INVALID_ARGUMENT, "no strategy runs this problem here: %s", q->why);
     int64_t spans[3];
     for (int a = 0; a < 3; ++a)
         spans[a] = (q->layer->axis[a].kernel - 1) * q->layer->axis[a].dilation + 1;

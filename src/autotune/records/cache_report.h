@@ -11,7 +11,7 @@
 conv_fft_status cf_cache_report(const char *directory, cf_text *text, int64_t *damaged);
 
 /* Remove records, kernels and temporary files of killed writers; *removed counts the files. Files of records of another
- * version, without a header, or too large to be read stay. */
+ * version, without a header, or too large to be read stay; a warning names each. */
 conv_fft_status cf_cache_clear(const char *directory, int64_t *removed);
 
 #endif

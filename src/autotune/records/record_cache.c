@@ -66,7 +66,8 @@ static conv_fft_status read_folder(cf_record_cache *cache, int folder, const cha
         cf_file_counts counts;
         if (!ends_as_records(item->d_name) || strncmp(item->d_name, stem, strlen(stem)) != 0)
             continue;
-        status = cf_record_file_read(descriptor, item->d_name, &cache->fingerprint, rank, records, &counts);
+        status =
+            cf_record_file_read(descriptor, item->d_name, &cache->fingerprint, stem[0] != '\0', rank, records, &counts);
         *corrupt += counts.damaged + counts.unknown;
         if (status == CONV_FFT_IO_ERROR) {
             cf_log(cache->log_level, CONV_FFT_LOG_WARNING, "%s", conv_fft_last_error());

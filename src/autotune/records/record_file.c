@@ -11,6 +11,10 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+enum {
+    RECORDS_OF_A_HEADER = 32 /* records between two headers of a file that is written whole */
+};
+
 static conv_fft_status fail_errno(const char *what, const char *name) {
     return cf_fail(CONV_FFT_IO_ERROR, "the tuning records %s cannot be %s: %s", name, what, strerror(errno));
 }
@@ -54,6 +58,8 @@ conv_fft_status cf_record_text_scan(const char *text, size_t bytes, const cf_fin
         }
         line.ours = line.kind == CF_LINE_RECORD && device && line.header && cf_fingerprint_reads(device, line.header);
         line.record = line.kind == CF_LINE_RECORD ? &record : NULL;
+        line.text = text + at - length - 1;
+        line.length = length;
         CF_FORWARD(visit(&line, user));
     }
     return CONV_FFT_SUCCESS;
@@ -79,6 +85,7 @@ conv_fft_status cf_record_file_scan(int directory, const char *name, const cf_fi
 
 typedef struct reading {
     cf_records *records;
+    bool named;
     int rank;
     cf_file_counts *counts;
 } reading;
@@ -89,8 +96,9 @@ static conv_fft_status take_line(const cf_file_line *line, void *user) {
     counts->headers += line->kind == CF_LINE_HEADER;
     counts->damaged += line->kind == CF_LINE_DAMAGED;
     counts->unknown += line->kind == CF_LINE_UNKNOWN;
-    counts->foreign += line->kind == CF_LINE_RECORD && !line->ours;
-    if (!line->ours)
+    const bool ours = line->ours || (r->named && line->kind == CF_LINE_RECORD && !line->header);
+    counts->foreign += line->kind == CF_LINE_RECORD && !ours;
+    if (!ours)
         return CONV_FFT_SUCCESS;
     cf_record record = *line->record;
     record.rank = r->rank;
@@ -103,9 +111,9 @@ static conv_fft_status take_line(const cf_file_line *line, void *user) {
     return status;
 }
 
-conv_fft_status cf_record_file_read(int directory, const char *name, const cf_fingerprint *device, int rank,
+conv_fft_status cf_record_file_read(int directory, const char *name, const cf_fingerprint *device, bool named, int rank,
                                     cf_records *records, cf_file_counts *counts) {
-    reading r = {records, rank, counts};
+    reading r = {records, named, rank, counts};
     *counts = (cf_file_counts){0};
     return cf_record_file_scan(directory, name, device, take_line, &r);
 }
@@ -151,16 +159,18 @@ static conv_fft_status check_replaceable(const char *path) {
 
 static conv_fft_status write_lines(int file, const char *path, const cf_fingerprint *device, cf_record *const *records,
                                    size_t count) {
-    char line[CF_LINE_BYTES];
-    CF_FORWARD(cf_header_format(device, line));
-    if (!cf_write_all(file, line, strlen(line)))
+    char header[CF_LINE_BYTES], line[CF_LINE_BYTES];
+    CF_FORWARD(cf_header_format(device, header));
+    if (!cf_write_all(file, header, strlen(header)))
         return fail_errno("written", path);
-    for (size_t i = 0; i < count; ++i) {
+    for (size_t i = 0, written = 0; i < count; ++i) {
         if (!records[i])
             continue;
         CF_FORWARD(cf_record_format(records[i], line));
-        if (!cf_write_all(file, line, strlen(line)))
+        if ((written > 0 && written % RECORDS_OF_A_HEADER == 0 && !cf_write_all(file, header, strlen(header))) ||
+            !cf_write_all(file, line, strlen(line)))
             return fail_errno("written", path);
+        ++written;
     }
     return fsync(file) == 0 ? CONV_FFT_SUCCESS : fail_errno("written", path);
 }

@@ -29,6 +29,8 @@ typedef struct cf_file_line {
     bool ours;
     const cf_fingerprint *header; /* the last header above; NULL before the first */
     const cf_record *record;      /* if the kind is CF_LINE_RECORD */
+    const char *text;             /* `length` bytes, without a newline */
+    size_t length;
 } cf_file_line;
 
 typedef conv_fft_status (*cf_file_visit)(const cf_file_line *line, void *user);
@@ -41,12 +43,14 @@ conv_fft_status cf_record_file_scan(int directory, const char *name, const cf_fi
 conv_fft_status cf_record_text_scan(const char *text, size_t bytes, const cf_fingerprint *device, cf_file_visit visit,
                                     void *user);
 
-/* Add the records of this device to a set, with this rank. Of records with one key, the last decided stays. *counts
+/* Add the records of this device to a set, with this rank. named: the file's name is that of this device, so records
+ * before the first header are of it. (The header is damaged.) Of records with one key, the last decided stays. *counts
  * is also set on failure. */
-conv_fft_status cf_record_file_read(int directory, const char *name, const cf_fingerprint *device, int rank,
+conv_fft_status cf_record_file_read(int directory, const char *name, const cf_fingerprint *device, bool named, int rank,
                                     cf_records *records, cf_file_counts *counts);
 
-/* Write a header and the records to a temporary file, and rename it to `path`. NULL entries of the list are skipped.
+/* Write the records to a temporary file, and rename it to `path`. Headers stand at the beginning and between the
+ * records, so that a damaged header does not lose all records. NULL entries of the list are skipped.
  * IO_ERROR: the file cannot be written, or `path` exists and is not a file of records. */
 conv_fft_status cf_record_file_write(const char *path, const cf_fingerprint *device, cf_record *const *records,
                                      size_t count);

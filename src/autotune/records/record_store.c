@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "autotune/records/record_store.h"
 
+#include "autotune/records/cache_repair.h"
 #include "autotune/records/library_versions.h"
 #include "autotune/records/record_cache.h"
 #include "autotune/records/untuned_log.h"
@@ -324,6 +325,11 @@ conv_fft_status cf_tuner_foreach(cf_tuner *tuner, conv_fft_tune_visit visit, voi
         stopped = show(&copy[i], visit, user) != 0;
     free(copy);
     return stopped ? cf_fail(CONV_FFT_CANCELLED, "visit ended the walk over the tuning records") : CONV_FFT_SUCCESS;
+}
+
+conv_fft_status cf_tuner_repair(cf_tuner *tuner, int64_t *removed) {
+    pthread_mutex_lock(&tuner->mutex);
+    return unlocked(tuner, cf_cache_repair(tuner->cache.directory, &tuner->cache.fingerprint, removed));
 }
 
 conv_fft_status cf_tuner_statistics(cf_tuner *tuner, conv_fft_tune_statistics *statistics) {

@@ -49,6 +49,7 @@ conv_fft_status cf_tuner_merge(cf_tuner *tuner, const char *path, conv_fft_tune_
 conv_fft_status cf_tuner_save(cf_tuner *tuner, const char *path);
 conv_fft_status cf_tuner_export(cf_tuner *tuner, const char *path, const cf_layer *layers, int64_t count);
 conv_fft_status cf_tuner_foreach(cf_tuner *tuner, conv_fft_tune_visit visit, void *user);
+conv_fft_status cf_tuner_repair(cf_tuner *tuner, int64_t *removed);
 conv_fft_status cf_tuner_statistics(cf_tuner *tuner, conv_fft_tune_statistics *statistics);
 
 #endif

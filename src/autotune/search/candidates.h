@@ -30,6 +30,7 @@ typedef struct cf_tuning_job {
     uint64_t workspace_limit;            /* 0: none */
     bool own_kernels;                    /* without algorithms of cuDNN */
     const cf_interruption *interruption; /* may be NULL */
+    const volatile int *cancel;          /* conv_fft_plan_options.cancel */
 } cf_tuning_job;
 
 typedef struct cf_candidate {

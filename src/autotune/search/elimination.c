@@ -32,6 +32,8 @@ conv_fft_status cf_elimination_go_on(cf_elimination *r) {
     const cf_interruption *interruption = r->job->interruption;
     if (interruption && pthread_equal(pthread_self(), r->searcher) && !atomic_load(&r->stopped))
         atomic_store(&r->stopped, interruption->wanted(interruption->user));
+    if (r->job->cancel && *r->job->cancel)
+        atomic_store(&r->stopped, true);
     return atomic_load(&r->stopped) ? cf_fail(CONV_FFT_CANCELLED, "the search was ended before it had decided")
                                     : CONV_FFT_SUCCESS;
 }
@@ -298,6 +300,7 @@ conv_fft_status cf_elimination_run(cf_elimination *r) {
     CF_FORWARD(cf_elimination_combine(r));
     for (int round = 0; r->count > 0 && round < (best_median(r) < CF_ELIMINATION_SHORT ? SHORT_ROUNDS : ROUNDS);
          ++round) {
+        const double began = cf_clock_seconds();
         for (size_t i = 0; i < r->count; ++i) {
             cf_candidate *c = &r->list->items[i];
             if (round == 0 && i >= 2 && cf_elimination_is_late(r)) {
@@ -309,7 +312,9 @@ conv_fft_status cf_elimination_run(cf_elimination *r) {
             ++c->runs;
         }
         drop_slow(r, round < 2 ? FAR_BEHIND : BEHIND);
-        if (cf_elimination_is_late(r))
+        /* A round that takes as long must fit into the time that is left. */
+        const double now = cf_clock_seconds();
+        if (now + (now - began) > r->end)
             break;
     }
     return CONV_FFT_SUCCESS;

@@ -39,7 +39,7 @@ void cf_elimination_close(cf_elimination *elimination);
 
 bool cf_elimination_is_late(const cf_elimination *elimination);
 
-/* CANCELLED: the job's interruption is wanted. Called before every step that takes long. */
+/* CANCELLED: the job's interruption is wanted, or its `cancel` is set. Called before every step that takes long. */
 conv_fft_status cf_elimination_go_on(cf_elimination *elimination);
 
 /* If both gradients are tuned together: add a candidate with the fastest strategy of each. All candidates must have

@@ -301,6 +301,13 @@ static void place_bias(conv_fft_plan *plan, uint64_t limit) {
     }
 }
 
+static bool has_gaps(const cf_tensor *tensor, const int64_t extents[5], size_t bytes) {
+    size_t own = cf_dtype_bytes(tensor->dtype);
+    for (int i = 0; i < 5; ++i)
+        own *= (size_t)extents[i];
+    return bytes != own;
+}
+
 static void count_argument_bytes(conv_fft_plan *plan) {
     const cf_layer *const l = &plan->layer;
     size_t *const bytes = plan->argument_bytes;
@@ -310,6 +317,10 @@ static void count_argument_bytes(conv_fft_plan *plan) {
     bytes[CF_ARGUMENT_Y] = bytes[CF_ARGUMENT_GY] = cf_tensor_bytes(&l->y, y);
     bytes[CF_ARGUMENT_W] = cf_tensor_bytes(&l->w, w);
     bytes[CF_ARGUMENT_GW] = cf_tensor_bytes(&l->gw, w);
+    plan->gaps = has_gaps(&l->x, x, bytes[CF_ARGUMENT_X]) ? 1u << CF_ARGUMENT_X | 1u << CF_ARGUMENT_GX : 0;
+    plan->gaps |= has_gaps(&l->y, y, bytes[CF_ARGUMENT_Y]) ? 1u << CF_ARGUMENT_Y | 1u << CF_ARGUMENT_GY : 0;
+    plan->gaps |= has_gaps(&l->w, w, bytes[CF_ARGUMENT_W]) ? 1u << CF_ARGUMENT_W : 0;
+    plan->gaps |= has_gaps(&l->gw, w, bytes[CF_ARGUMENT_GW]) ? 1u << CF_ARGUMENT_GW : 0;
     bytes[CF_ARGUMENT_BIAS] = l->batch > 0 ? (size_t)y[1] * cf_dtype_bytes(cf_tensor_bias_dtype(&l->y)) : 0;
     bytes[CF_ARGUMENT_GBIAS] = (size_t)y[1] * cf_dtype_bytes(l->gw.dtype);
     bytes[CF_ARGUMENT_X_SPECTRUM] = (size_t)cf_max(0, cf_plan_spectrum_bytes(plan, CONV_FFT_OPERAND_X));

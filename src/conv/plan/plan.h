@@ -92,6 +92,7 @@ struct conv_fft_plan {
     int64_t chunk_groups;                          /* divides the groups */
     cf_workspace workspace[CONV_FFT_BACKWARD + 1]; /* for each set of passes that may run in one call */
     size_t argument_bytes[CF_ARGUMENT_COUNT]; /* of each tensor, and of kept spectra; a call's workspace is above */
+    unsigned gaps; /* bits 1 << CF_ARGUMENT_X etc.: between elements of the tensor is memory that is not its own */
     /* The launches of each set of passes, without and with gbias. NULL: a call decides them anew. */
     cf_recording *recording[CONV_FFT_BACKWARD + 1][2];
     cf_transform_entry transforms[CF_OPERAND_COUNT * CF_PASS_COUNT];

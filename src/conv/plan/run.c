@@ -131,7 +131,38 @@ static conv_fft_status check_arguments(const conv_fft_plan *plan, int set, const
     return plan->device->ops->check_arguments(plan->device, checks, CF_ARGUMENT_COUNT, call->stream);
 }
 
+/* Two ranges of bytes overlap. A tensor with gaps may have another in them, so of these only the first bytes count. */
+static bool overlap(const cf_memory_argument *a, const cf_memory_argument *b, bool gaps) {
+    const uintptr_t from_a = (uintptr_t)a->pointer, from_b = (uintptr_t)b->pointer;
+    return gaps ? from_a == from_b : from_a < from_b + b->bytes && from_b < from_a + a->bytes;
+}
+
+static conv_fft_status check_overlap(const conv_fft_plan *plan, int set, const cf_call *call) {
+    /* The workspace overlaps nothing, and neither do the others of these. A kept spectrum is read or written. */
+    static const int written[] = {CF_ARGUMENT_Y,        CF_ARGUMENT_GX,         CF_ARGUMENT_GW,
+                                  CF_ARGUMENT_GBIAS,    CF_ARGUMENT_X_SPECTRUM, CF_ARGUMENT_W_SPECTRUM,
+                                  CF_ARGUMENT_WORKSPACE};
+    cf_memory_argument arguments[CF_ARGUMENT_COUNT];
+    list_arguments(plan, set, call, arguments);
+    for (size_t i = 0; i < sizeof written / sizeof written[0]; ++i) {
+        const cf_memory_argument *a = &arguments[written[i]];
+        if (!a->pointer || a->bytes == 0)
+            continue;
+        for (int k = 0; k < CF_ARGUMENT_COUNT; ++k) {
+            const cf_memory_argument *b = &arguments[k];
+            if (b == a || !b->pointer || b->bytes == 0 || !overlap(a, b, plan->gaps & (1u << written[i] | 1u << k)))
+                continue;
+            return cf_fail(CONV_FFT_INVALID_ARGUMENT,
+                           "%s (%zu bytes from %p) overlaps %s (%zu bytes from %p); outputs, kept spectra and the "
+                           "workspace must not overlap any other argument",
+                           a->name, a->bytes, a->pointer, b->name, b->bytes, b->pointer);
+        }
+    }
+    return CONV_FFT_SUCCESS;
+}
+
 conv_fft_status cf_run_checked(const conv_fft_plan *plan, int set, const cf_call *call) {
+    CF_FORWARD(check_overlap(plan, set, call));
     const void *arguments[CF_ARGUMENT_COUNT];
     const cf_recording *const recording = recording_of(plan, set, call, arguments);
     if (recording) { /* one operation of the device, so that it is entered once */
@@ -177,6 +208,7 @@ void cf_run_record(conv_fft_plan *plan) {
 }
 
 conv_fft_status cf_run_transform_weights(const conv_fft_plan *plan, int set, const cf_call *call) {
+    CF_FORWARD(check_overlap(plan, set, call));
     CF_FORWARD(check_arguments(plan, set, call));
     const cf_pass_plan *pass = cf_plan_reader(plan, CF_W);
     const cf_spectrum *s = &pass->spectrum[CF_W];

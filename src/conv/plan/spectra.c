@@ -6,9 +6,18 @@
 
 #include <string.h>
 
-const char cf_strategy_too_large[] =
-    "it is too large: its spectra, or the padded input, exceed 64 TiB, or on a GPU an axis "
-    "with its padding 2^30 points";
+const char cf_large_spectra[] = "it is too large: its spectra exceed 64 TiB",
+           cf_large_axis[] = "it is too large: an axis with its padding exceeds 2^30 points, the most on a GPU";
+#define CF_LARGE_INPUT(name, value, word) "it is too large: its input with padding " #name " exceeds 64 TiB",
+const char *const cf_large_input[CF_PADDING_COUNT] = {CONV_FFT_PADDING_LIST(CF_LARGE_INPUT)};
+#undef CF_LARGE_INPUT
+
+bool cf_is_too_large(const char *why) {
+    bool input = false;
+    for (int mode = 0; mode < CF_PADDING_COUNT; ++mode)
+        input = input || why == cf_large_input[mode];
+    return input || why == cf_large_spectra || why == cf_large_axis;
+}
 
 cf_window cf_strategy_window(const cf_layer *layer, const cf_strategy *s, cf_role role) {
     cf_window window;

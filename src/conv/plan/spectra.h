@@ -5,6 +5,7 @@
 
 #include "conv/plan/plan.h"
 #include "conv/plan/run.h"
+#include "core/words.h"
 
 /* Limit of one spectrum, and of the padded gx, in bytes. Sums of such sizes do not overflow, nor does scratch for
  * many threads. */
@@ -14,8 +15,11 @@
 bool cf_strategy_spectra(const cf_layer *layer, int pass, const cf_strategy *strategy,
                          cf_spectrum spectrum[CF_OPERAND_COUNT]);
 
-/* Reason text for problems that are too large for any transform size. */
-extern const char cf_strategy_too_large[];
+/* Reason texts for problems that are too large for any transform size: the spectra, an axis on a GPU, or the input with
+ * the padding of a mode. */
+extern const char cf_large_spectra[], cf_large_axis[];
+extern const char *const cf_large_input[CF_PADDING_COUNT];
+bool cf_is_too_large(const char *why);
 
 /* Find the type of 16-bit spectra that tensor cores may multiply for this layer. False: there is none. For FP32
  * tensors, FP16 spectra with their scales keep as many bits as TF32. */

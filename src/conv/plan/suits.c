@@ -39,14 +39,17 @@ bool cf_strategy_suits_spectra(const cf_layer *layer, int pass, const cf_strateg
             return false;
     }
     cf_spectrum spectrum[CF_OPERAND_COUNT];
-    *why = cf_strategy_too_large;
+    *why = cf_large_input[layer->problem.padding];
     int64_t padded = 8 * cf_max(1, layer->batch);
     bool fits = cf_multiply(&padded, layer->groups) && cf_multiply(&padded, layer->in_channels);
     for (int a = 0; a < 3; ++a)
         fits =
             fits && cf_multiply(&padded, layer->problem.padding == CONV_FFT_PAD_ZEROS ? layer->axis[a].input
                                                                                       : padded_extent(&layer->axis[a]));
-    return fits && padded <= CF_SPECTRUM_MAX_BYTES && cf_strategy_spectra(layer, pass, s, spectrum);
+    if (!fits || padded > CF_SPECTRUM_MAX_BYTES)
+        return false;
+    *why = cf_large_spectra;
+    return cf_strategy_spectra(layer, pass, s, spectrum);
 }
 
 bool cf_strategy_suits_kernel(const cf_layer *layer, int pass, const cf_strategy *s, const char **why) {

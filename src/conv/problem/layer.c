@@ -63,6 +63,15 @@ static conv_fft_status resolve_types(conv_fft_problem *p) {
     return CONV_FFT_SUCCESS;
 }
 
+/* The sentence names the padding mode if the mode is the reason for the limit. */
+static conv_fft_status check_pad(const conv_fft_problem *p, const char *field, int a, int64_t pad, int64_t max_pad) {
+    if (pad < 0 || pad > CF_MAX_ELEMENTS || pad <= max_pad)
+        return cf_check_range(field, a, pad, 0, max_pad);
+    return cf_fail(CONV_FFT_INVALID_ARGUMENT, "%s[%d] is %lld; with padding %s and input[%d] %lld it must be 0 to %lld",
+                   field, a, (long long)pad, cf_padding_names[p->padding], a, (long long)p->input[a],
+                   (long long)max_pad);
+}
+
 static conv_fft_status make_axis(const conv_fft_problem *p, int a, cf_axis *axis) {
     CF_FORWARD(cf_check_range("input", a, p->input[a], 1, CF_MAX_ELEMENTS));
     CF_FORWARD(cf_check_range("kernel", a, p->kernel[a], 1, CF_MAX_ELEMENTS));
@@ -71,8 +80,8 @@ static conv_fft_status make_axis(const conv_fft_problem *p, int a, cf_axis *axis
     /* Circular padding could be longer, but the fold of the gradient takes one period on each side. */
     const int64_t max_pad =
         p->padding == CONV_FFT_PAD_CIRCULAR ? p->input[a] : cf_padding_reach(p->padding, p->input[a]);
-    CF_FORWARD(cf_check_range("pad_before", a, p->pad_before[a], 0, max_pad));
-    CF_FORWARD(cf_check_range("pad_after", a, p->pad_after[a], 0, max_pad));
+    CF_FORWARD(check_pad(p, "pad_before", a, p->pad_before[a], max_pad));
+    CF_FORWARD(check_pad(p, "pad_after", a, p->pad_after[a], max_pad));
     int64_t reach = p->kernel[a] - 1;
     CF_REQUIRE(cf_multiply(&reach, p->dilation[a]) && reach < CF_MAX_ELEMENTS,
                "kernel[%d] is %lld with dilation %lld; (kernel - 1) * dilation must stay below %lld", a,

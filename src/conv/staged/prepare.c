@@ -20,6 +20,22 @@ static bool within_reach(const cf_layer *layer, int pass, const cf_strategy *s) 
     return true;
 }
 
+/* The limit of conv/gpu/backend.c that the basis exceeds. */
+static const char *large_basis(const cf_strategy *s) {
+    const int64_t *n = s->basis;
+    const bool line = n[0] * n[1] == 1, is_double = s->spectrum == CONV_FFT_FP64;
+    const int64_t longest = !line ? 256 : is_double ? 8192 : 16384;
+    if (n[0] <= longest && n[1] <= longest && n[2] <= longest)
+        return "the basis is too large for the GPU's transforms: with 16-bit spectra a block must hold it without its "
+               "first axis; longer kernels need segments";
+    return !line ? "the basis is too large for the GPU's transforms: with several axes they have up to 256 points "
+                   "an axis; longer kernels need segments"
+           : is_double ? "the basis is too large for the GPU's transforms: in FP64 they have up to 8192 points; longer "
+                         "kernels need segments"
+                       : "the basis is too large for the GPU's transforms: of one axis they have up to 16384 points; "
+                         "longer kernels need segments";
+}
+
 static bool runs_on(const cf_device *device, const cf_layer *layer, int pass, const cf_strategy *s, const char **why) {
     cf_spectrum spectrum[CF_OPERAND_COUNT];
     if (s->product == CF_CGEMM_TENSOR) {
@@ -33,11 +49,10 @@ static bool runs_on(const cf_device *device, const cf_layer *layer, int pass, co
             spectrum[CF_X].bins > limit / spectrum[CF_X].groups)
             return false;
     }
-    *why = cf_strategy_too_large;
+    *why = cf_large_axis;
     if (device->is_gpu && !within_reach(layer, pass, s))
         return false;
-    *why = "the basis is too large for the GPU's transforms (256 points an axis; with one axis 16384, in FP64 8192; "
-           "with 16-bit spectra, two kernels); longer kernels need segments";
+    *why = large_basis(s);
     return device->ops->transforms(device, s->basis, s->spectrum);
 }
 

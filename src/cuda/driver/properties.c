@@ -109,16 +109,38 @@ static conv_fft_status read_line(reading *r, char *line) {
     return read_value(r, index, trim(equals + 1));
 }
 
+/* The state in a report of conv_fft_devices_report(), whose other lines are skipped. The first GPU with
+ * properties counts. */
+typedef enum part {
+    PART_NONE, /* the file is no report: it has properties only */
+    PART_OTHER,
+    PART_GPU,
+    PART_END
+} part;
+
+static part next_part(part now, const char *line, const reading *r) {
+    if (r->line == 1 && (strncmp(line, "libconv_fft ", 12) == 0 || strncmp(line, "libraries", 9) == 0))
+        return PART_OTHER;
+    if (now == PART_NONE || now == PART_END || line[0] == ' ')
+        return now;
+    return r->seen ? PART_END : strncmp(line, "GPU ", 4) == 0 ? PART_GPU : PART_OTHER;
+}
+
 static conv_fft_status read_file(reading *r, FILE *file) {
     char line[512];
+    part where = PART_NONE;
     while (fgets(line, sizeof line, file)) {
         ++r->line;
+        where = next_part(where, line, r);
+        if (where != PART_NONE && (where != PART_GPU || line[0] != ' '))
+            continue;
         CF_REQUIRE(strlen(line) + 1 < sizeof line, "%s:%d: the line is longer than %zu bytes", r->path, r->line,
                    sizeof line - 2);
         CF_FORWARD(read_line(r, line));
     }
     if (ferror(file))
         return cf_fail(CONV_FFT_IO_ERROR, "%s cannot be read", r->path);
+    CF_REQUIRE(where == PART_NONE || r->seen, "%s is a report without the properties of a GPU", r->path);
     for (int i = 0; i < KEYS; ++i)
         CF_REQUIRE(r->seen >> i & 1, "%s: %s is missing", r->path, key_of(i));
     return CONV_FFT_SUCCESS;
