@@ -43,10 +43,12 @@ def merge(path: Path, policy: str = "fastest", device: Device = "auto") -> None:
 
 
 def export(path: Path, problems: Problems, device: Device = "auto") -> None:
-    """Write the records of some problems to a file; `problems` as conv_fft.tune takes them."""
-    listed = read_problems(problems)
+    """Write the records of some problems to a file; `problems` as conv_fft.tune takes them, with the same errors."""
+    listed, bad = read_problems(problems)
     array = (structs.Problem * len(listed))(*(problem.struct for problem in listed))
     check(lib.conv_fft_tune_export(context(device).handle, _path(path), array, len(listed)))
+    if bad:
+        raise bad
 
 
 def records(device: Device = "auto") -> List[Dict[str, Any]]:

@@ -5,8 +5,9 @@ from __future__ import annotations
 import contextlib
 import ctypes
 import os
+import re
 import warnings
-from typing import Any, Callable, Dict, Iterable, Iterator, List, Optional, Union
+from typing import Any, Callable, Dict, Iterable, Iterator, List, Optional, Tuple, Union
 
 from . import _measuring
 from . import _structs as structs
@@ -14,25 +15,52 @@ from . import plan as _plan
 from ._context import context, name_wheel_folders
 from ._library import check, lib, lock, report
 from ._values import integer, named
+from .errors import InvalidArgument
 from .problem import Problem, as_problem
 
 Problems = Union[str, os.PathLike, Iterable[Union[Problem, str]]]
+_IN_FIELD = re.compile(r"(?:^|\s)in=")
 _MEASURING = {mode: structs.TUNINGS[mode] for mode in ("measure", "exhaustive")}
 
 
-def read_problems(problems: Problems) -> List[Problem]:
-    """The problems of a file of problem lines, or of an iterable of Problem and problem lines."""
-    if isinstance(problems, (str, os.PathLike)):
-        with open(problems, encoding="utf-8") as file:
-            problems = [line for line in file if line.partition("#")[0].strip()]
-    return [as_problem(problem) for problem in problems]
+def read_problems(problems: Problems) -> Tuple[List[Problem], Optional[Exception]]:
+    """The problems of a problem line, of a file of such lines, or of an iterable of Problem and lines; and None, or an
+    error that names each line that is no problem. A text with a field in= is a line, any other the name of a file."""
+    listed = []
+    if isinstance(problems, str) and _IN_FIELD.search(problems):
+        listed = [("problems", problems)]
+    elif isinstance(problems, (str, os.PathLike)):
+        with open(problems, "rb") as file:
+            lines = enumerate(file.read().split(b"\n"), 1)
+        listed = [("%s:%d" % (os.fspath(problems), number), line) for number, line in lines
+                  if b"\0" in line or line.partition(b"#")[0].strip()]
+        if not listed:
+            raise ValueError("%s: there is no problem line" % os.fspath(problems))
+    else:
+        listed = [("problems[%d]" % number, problem) for number, problem in enumerate(problems)]
+    good, bad = [], []
+    for place, problem in listed:
+        try:
+            good.append(as_problem(_plain(problem) if isinstance(problem, bytes) else problem))
+        except ValueError as error:  # InvalidArgument is one, too
+            bad.append("%s: %s" % (place, error))
+    return good, InvalidArgument("; ".join(bad)) if bad else None
+
+
+def _plain(line):
+    """The text of a line of a file, before its comment. Only the comment may have other bytes than plain text."""
+    text = line.partition(b"#")[0]
+    wrong = re.search(rb"[^ -~\t\v\f\r]", text) or re.search(rb"\0", line)
+    if wrong:
+        raise ValueError("there is a byte 0x%02x, which is not of a plain text" % wrong[0][0])
+    return text.decode("ascii")
 
 
 def tune(problems: Problems, device: Union[str, int] = "auto", *, mode: str = "measure", milliseconds: int = 0,
          again: bool = False, workspace_limit: int = 0, progress: Optional[Callable[[int, int], Any]] = None) -> None:
     """Measure strategies for layers and keep the records of the fastest in the cache directory and in this process.
 
-    problems        a file of problem lines (networks/*.txt), or an iterable of Problem and lines
+    problems        a problem line, a file of such lines (networks/*.txt), or an iterable of Problem and lines
     device          that of Plan
     mode            "measure": the most promising few; "exhaustive": all that are not hopeless
     milliseconds    time limit for each problem, which forward and the gradients share equally; 0: 10,000 for
@@ -43,9 +71,9 @@ def tune(problems: Problems, device: Union[str, int] = "auto", *, mode: str = "m
     workspace_limit bytes that no strategy may exceed; 0: no limit
     Ctrl-C in the main thread ends the tuning at once. What was measured so far stays. A step of a search that runs
     then is finished in the background.
-    A problem that fails does not stop the others; the first failure is raised in the end, as conv_fft.Error. A line
-    that is not a problem raises conv_fft.InvalidArgument at once."""
-    listed = read_problems(problems)
+    A problem that fails does not stop the others; the first failure is raised in the end, as conv_fft.Error. Nor does
+    a line that is not a problem: in the end conv_fft.InvalidArgument names each with its file and line number."""
+    listed, bad = read_problems(problems)
     array = (structs.Problem * len(listed))(*(problem.struct for problem in listed))
     options = structs.PlanOptions()
     check(lib.conv_fft_plan_options_init(ctypes.byref(options)))
@@ -63,6 +91,8 @@ def tune(problems: Problems, device: Union[str, int] = "auto", *, mode: str = "m
         _warn_of_unmeasured(listed, handle, options)
     finally:
         forget_plans()  # older plans would keep their strategies; an interrupted call has some records, too
+    if bad:
+        raise bad
 
 
 def _warn_of_unmeasured(problems, handle, options):

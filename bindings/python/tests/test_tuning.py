@@ -49,6 +49,47 @@ def test_tune_says_what_was_not_measured():
         conv_fft.tune(LINES, "cpu", milliseconds=1000)
 
 
+def test_bad_lines_are_named_and_the_others_tuned(tmp_path):
+    """The same rules as those of the program: tests/checks/tuning_program.py."""
+    def tuned(extent):
+        return any("in=1x2x%d " % extent in record["problem"] for record in conv_fft.cache.records("cpu"))
+
+    network, out = tmp_path / "net.txt", tmp_path / "out.jsonl"
+    network.write_bytes(b"# gr\xc3\xb6\xc3\x9fer\na in=1x2x31 kernel=3\nworse in=1x2\n"
+                        b"\x1b[2Jb in=1x2x32 kernel=3\noops\n"
+                        b"c in=1x2x33 kernel=3 # \xff\n")
+    for path in (network, str(network)):
+        with pytest.raises(conv_fft.InvalidArgument) as raised:
+            conv_fft.tune(path, "cpu", milliseconds=200)
+        said = str(raised.value)
+        assert [part.partition("net.txt:")[2][:2] for part in said.split("; " + str(tmp_path))] == ["3:", "4:", "5:"]
+        assert 'in is "1x2"; it must be' in said and "net.txt:4: there is a byte 0x1b, which" in said
+    assert tuned(31) and tuned(33) and not tuned(32)
+    with pytest.raises(conv_fft.InvalidArgument, match=r"^problems\[1\]: .*; problems\[2\]: "):
+        conv_fft.tune(["in=1x2x34 kernel=3", "in=1x2", "", conv_fft.Problem.parse("in=1x2x35 kernel=3")], "cpu",
+                      milliseconds=200)
+    assert tuned(34) and tuned(35)
+    with pytest.raises(conv_fft.InvalidArgument, match="net.txt:3: "):
+        conv_fft.cache.export(out, network, "cpu")
+    assert out.read_text().count('"problem"') == 4
+    empty = tmp_path / "empty.txt"
+    empty.write_text("# nothing\n")
+    with pytest.raises(ValueError, match="empty.txt: there is no problem line"):
+        conv_fft.tune(empty, "cpu")
+
+
+def test_tune_takes_a_line():
+    """A text with a field in= is a problem line, any other the name of a file."""
+    for line in ("in=1x2x36 kernel=3", "name in=1x2x37 kernel=3", "kernel=3 in=1x2x38"):
+        conv_fft.tune(line, "cpu", milliseconds=200)
+    problems = " ".join(record["problem"] for record in conv_fft.cache.records("cpu"))
+    assert all("in=1x2x%d " % extent in problems for extent in (36, 37, 38))
+    with pytest.raises(conv_fft.InvalidArgument, match="^problems: in is "):
+        conv_fft.tune("in=1x2 kernel=3", "cpu")
+    with pytest.raises(FileNotFoundError, match="min=1"):
+        conv_fft.tune("min=1", "cpu")
+
+
 def test_tune_can_be_cancelled_and_callbacks_may_raise():
     with pytest.raises(conv_fft.Cancelled):
         conv_fft.tune(["in=1x1x7 kernel=3", "in=1x1x8 kernel=3"], "cpu", milliseconds=50,
