@@ -24,8 +24,8 @@ _MEASURING = {mode: structs.TUNINGS[mode] for mode in ("measure", "exhaustive")}
 
 
 def read_problems(problems: Problems) -> Tuple[List[Problem], Optional[Exception]]:
-    """The problems of a problem line, of a file of such lines, or of an iterable of Problem and lines; and an error
-    that names each line that is none, or None. A text with a field in= is a line, any other the name of a file."""
+    """The problems of a problem line, of a file of such lines, or of an iterable of Problem and lines; and None, or an
+    error that names each line that is no problem. A text with a field in= is a line, any other the name of a file."""
     listed = []
     if isinstance(problems, str) and _IN_FIELD.search(problems):
         listed = [("problems", problems)]
