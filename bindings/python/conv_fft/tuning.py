@@ -26,7 +26,7 @@ _MEASURING = {mode: structs.TUNINGS[mode] for mode in ("measure", "exhaustive")}
 def read_problems(problems: Problems) -> Tuple[List[Problem], Optional[Exception]]:
     """The problems of a problem line, of a file of such lines, or of an iterable of Problem and lines; and None, or an
     error that names each line that is no problem. A text with a field in= is a line, any other the name of a file."""
-    listed = []
+    listed, read = [], as_problem
     if isinstance(problems, str) and _IN_FIELD.search(problems):
         listed = [("problems", problems)]
     elif isinstance(problems, (str, os.PathLike)):
@@ -36,24 +36,25 @@ def read_problems(problems: Problems) -> Tuple[List[Problem], Optional[Exception
                   if b"\0" in line or line.partition(b"#")[0].strip()]
         if not listed:
             raise ValueError("%s: there is no problem line" % os.fspath(problems))
+        read = _of_file
     else:
         listed = [("problems[%d]" % number, problem) for number, problem in enumerate(problems)]
     good, bad = [], []
     for place, problem in listed:
         try:
-            good.append(as_problem(_plain(problem) if isinstance(problem, bytes) else problem))
+            good.append(read(problem))
         except ValueError as error:  # InvalidArgument is one, too
             bad.append("%s: %s" % (place, error))
     return good, InvalidArgument("; ".join(bad)) if bad else None
 
 
-def _plain(line):
-    """The text of a line of a file, before its comment. Only the comment may have other bytes than plain text."""
+def _of_file(line):
+    """The problem of a line of a file. Only its comment may have other bytes than plain text."""
     text = line.partition(b"#")[0]
     wrong = re.search(rb"[^ -~\t\v\f\r]", text) or re.search(rb"\0", line)
     if wrong:
         raise ValueError("there is a byte 0x%02x, which is not of a plain text" % wrong[0][0])
-    return text.decode("ascii")
+    return as_problem(text.decode("ascii"))
 
 
 def tune(problems: Problems, device: Union[str, int] = "auto", *, mode: str = "measure", milliseconds: int = 0,
