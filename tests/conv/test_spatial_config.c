@@ -168,12 +168,31 @@ static void little_shared_memory_is_refused(void **unused) {
         assert_int_equal(cf_spatial_configure(&layer, pass, &properties, false, &c), CONV_FFT_NOT_SUPPORTED);
 }
 
+static void large_sizes_are_refused(void **unused) {
+    (void)unused;
+    const cf_gpu_properties properties = gpu_properties_of("data/gpus/h200.txt");
+    cf_layer layer;
+    cf_spatial_config c;
+    const char *why = "";
+    assert_true(make("in=2200000000x2x4 out=2 groups=2 kernel=3 pad=1 dtype=fp16", &layer));
+    for (int pass = 0; pass < CF_PASS_COUNT; ++pass)
+        assert_int_equal(cf_spatial_configure(&layer, pass, &properties, false, &c), CONV_FFT_NOT_SUPPORTED);
+    assert_true(make("in=1x2x200000000 out=2 groups=2 kernel=3 pad=1 stride=2", &layer));
+    assert_true(cf_spatial_serves(&layer, CF_PASS_FORWARD, &why));
+    assert_true(make("in=1x2x2x200000000 out=2 groups=2 kernel=1x3 pad=0x300000000:0", &layer));
+    assert_false(cf_spatial_serves(&layer, CF_PASS_FORWARD, &why));
+    assert_true(make("in=1x16x16000x16000 out=16 groups=16 kernel=3x3 pad=1 layout=last", &layer));
+    assert_false(cf_spatial_serves(&layer, CF_PASS_FORWARD, &why));
+    assert_non_null(strstr(why, "31 bits"));
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(serves_short_kernels_of_few_channels),
         cmocka_unit_test(passes_are_cut_for_the_gpu),
         cmocka_unit_test(few_channels_are_divided),
         cmocka_unit_test(little_shared_memory_is_refused),
+        cmocka_unit_test(large_sizes_are_refused),
     };
     return cmocka_run_group_tests_name("spatial config", tests, NULL, NULL);
 }

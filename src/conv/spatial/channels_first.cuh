@@ -9,7 +9,8 @@
  * threads with neighbouring strips have no bank conflicts. */
 template <int PLANES, int HEIGHT, int BREADTH, int STEP, bool SKEWED, int THREADS> struct FloatTile {
     static constexpr CF_DEVICE int along(int column) { return SKEWED ? column + column / STEP : column; }
-    static constexpr int PITCH = along(BREADTH - 1) + 1 | 1, PLANE = HEIGHT * PITCH, SIZE = PLANES * PLANE,
+    static constexpr int PITCH = (along(BREADTH - 1) + 1) | 1,
+                         /* odd: rows begin at different banks */ PLANE = HEIGHT * PITCH, SIZE = PLANES * PLANE,
                          LINES = PLANES * HEIGHT,
                          /* Threads of a row: a part of a warp, or all where there are few rows. */
         WIDE = LINES * 32 < THREADS ? THREADS

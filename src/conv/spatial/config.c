@@ -27,7 +27,7 @@ enum {
     MAX_TAP_SUMS = 100,  /* of a gradient of the weights, of a thread */
     THREADS = 128,       /* of a block, about */
     LAST_THREADS = 256,  /* the same, for signals with channels last */
-    LONG = 16,           /* taps of a signal of one axis whose strips have 16 outputs */
+    LONG = 16,           /* channels last: taps of a signal of one axis whose strips may have 16 outputs */
     SHARED = 48 * 1024,  /* bytes of a block, if possible */
     OTHER_REGISTERS = 44,
     MAX_SIGNAL_REGISTERS = 128
@@ -37,11 +37,17 @@ enum {
 
 static bool is_depthwise(const cf_layer *layer) { return layer->in_channels == 1 && layer->out_channels == 1; }
 
+static int64_t magnitude(int64_t value) { return value < 0 ? -value : value; }
+
+/* Kernels compute the places of elements in a sample with 32 bits, also of those in the padding and behind the end. */
 static bool fits_int(const cf_layer *layer, const cf_tensor *t) {
     int64_t reach = 1;
-    for (int i = 0; i < 3; ++i)
-        reach += cf_max(layer->axis[i].input, layer->axis[i].output) *
-                 (t->axis_stride[i] < 0 ? -t->axis_stride[i] : t->axis_stride[i]);
+    for (int i = 0; i < 3; ++i) {
+        const cf_axis *const a = &layer->axis[i];
+        const int64_t own = cf_max(a->input, a->output),
+                      extent = own + a->kernel > 2 ? own + magnitude(a->pad_before) + a->kernel * a->dilation + 64 : 1;
+        reach += extent * cf_min(magnitude(t->axis_stride[i]), INT32_MAX);
+    }
     return reach < INT32_MAX;
 }
 
@@ -58,7 +64,8 @@ bool cf_spatial_serves(const cf_layer *layer, int pass, const char **why) {
         const cf_axis *const axis = &layer->axis[a];
         if (axis->kernel > (a < 2 ? MAX_ROWS : MAX_TAPS) || axis->stride > MAX_STRIDE ||
             (axis->kernel > 1 && axis->dilation > MAX_DILATION) || axis->input > MAX_EXTENT ||
-            axis->output > MAX_EXTENT || axis->input < 1 || axis->output < 1)
+            axis->output * axis->stride > MAX_EXTENT || magnitude(axis->pad_before) > MAX_EXTENT || axis->input < 1 ||
+            axis->output < 1)
             return false;
     }
     *why = "spatial counts the elements of a sample with 31 bits";
@@ -260,13 +267,15 @@ static conv_fft_status set_grid(cf_spatial_config *c, const int64_t extent[3], c
                   plane = c->along[0] * c->along[1] * c->along[2];
     c->channels = c->channels * (weights ? c->summed : 1);
     c->grid[0] = cf_ceil_div(c->channels, c->last ? c->lanes * c->vector : 1);
-    if (plane > INT32_MAX / 2 || samples > INT32_MAX / 2 / plane || c->grid[0] > INT32_MAX)
+    if (c->samples > INT32_MAX / 2 || plane > INT32_MAX / 2 || samples > INT32_MAX / 2 / plane ||
+        c->grid[0] > INT32_MAX)
         return cf_fail(CONV_FFT_NOT_SUPPORTED, "%lld samples of %lld channels are too many", (long long)c->samples,
                        (long long)c->channels);
     c->items = samples * plane;
-    c->resident = (int)cf_max(
-        1, cf_min(cf_min(p->threads_per_multiprocessor / c->threads, p->shared_per_multiprocessor / (c->shared + 1024)),
-                  p->registers_per_multiprocessor / (registers_of(c) * c->threads)));
+    const int64_t blocks = cf_min(p->blocks_per_multiprocessor, p->threads_per_multiprocessor / c->threads),
+                  by_shared = p->shared_per_multiprocessor / (c->shared + 1024),
+                  by_registers = p->registers_per_multiprocessor / (registers_of(c) * c->threads);
+    c->resident = (int)cf_max(1, cf_min(blocks, cf_min(by_shared, by_registers)));
     const int64_t rounds = c->last ? cf_ceil_div(c->items, c->strips) : c->items,
                   wanted = p->multiprocessors * c->resident *
                            (c->last   ? 1
@@ -296,7 +305,8 @@ conv_fft_status cf_spatial_configure(const cf_layer *layer, int pass, const cf_g
                            .weights = w->dtype,
                            .bias = cf_tensor_bias_dtype(&layer->y),
                            .mode = CONV_FFT_PAD_ZEROS,
-                           .last = layer->x.axis_stride[2] != 1 && layer->groups > 1,
+                           .last = layer->groups > 1 && layer->x.axis_stride[2] != 1 &&
+                                   (layer->in_channels > 1 ? layer->x.channel_stride : layer->x.group_stride) == 1,
                            .own = (int)(data ? layer->in_channels : layer->out_channels),
                            .summed = (int)(data ? layer->out_channels : layer->in_channels),
                            .vector = 1,
@@ -352,7 +362,8 @@ static void add_axis(const char *name, cf_spatial_axis a, cf_text *t) {
                 a.dilation, a.pad, a.taps, a.outs);
 }
 
-/* Whether the rows of a strip are written one after another. So conversions of inputs are not repeated. */
+/* Whether the loop over the rows of a strip is unrolled. In a loop, the compiler converts 16-bit inputs again for each
+ * row of outputs. */
 static bool is_unrolled(const cf_spatial_config *c) {
     return c->chunks == 1 && products_of(c->axis[1]) * products_of(c->axis[2]) * c->vector <= MAX_UNROLLED;
 }

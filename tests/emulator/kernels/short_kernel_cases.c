@@ -100,9 +100,12 @@ static const short_case all[] = {
     {.problem = "in=30x1x9x40 out=1 kernel=2x2", .spatial = true, .shared = 3000},
 
     /* Groups of several channels, padding modes, FP32 weights and gradients. */
-    {.problem = "in=2x3x9x10 out=6 groups=3 kernel=3x3 pad=1", .spatial = true, .spoiled = false},
+    {.problem = "in=2x3x9x10 out=6 groups=3 kernel=3x3 pad=1", .spatial = true},
     {.problem = "in=2x6x9x10 out=4 groups=2 kernel=3x3 pad=1 layout=last dtype=fp16", .spatial = true},
     {.problem = "in=2x2x9x10 out=3 kernel=3x3 pad=1 stride=2", .spatial = true},
+    /* Taps at both ends that meet only padding. */
+    {.problem = "in=2x4x1x3 out=4 groups=4 kernel=5x9 pad=4x8 layout=last dtype=fp16", .spatial = true},
+    {.problem = "in=2x2x2x3 out=2 groups=2 kernel=5x9 pad=4x8 stride=2", .spatial = true},
     {.problem = "in=1x12x5x3x11 out=12 kernel=1x2x5 stride=2x1x1 dilation=2x2x4 pad=0x0x0:7 groups=3 mode=circular "
                 "wlayout=last dtype=fp16 w=fp32",
      .spatial = true,

@@ -252,5 +252,5 @@ extern "C" conv_fft_status __wrap_cf_gpu_check_in_context(const cf_gpu *, const 
 
 int main() {
     choose_as_emitted();
-    return run_tests({{"Toeplitz layers", all_cases}, {"what the cases cover", cases_cover}});
+    return run_tests({{"short kernels", all_cases}, {"what the cases cover", cases_cover}});
 }
