@@ -22,6 +22,7 @@ conv_fft_embed(cf_fbfft_kernel_text kernel_text core/host_device.h fbfft/common/
                fbfft/common/register_dft.cuh fbfft/warp/warp_line.cuh fbfft/warp/geometry.h fbfft/common/async_copy.cuh
                fbfft/warp/real2d.cuh fbfft/warp/real1d.cuh fbfft/warp/real1d_warp.cuh fbfft/common/storage.cuh
                fbfft/shared_memory/geometry.h fbfft/shared_memory/in_place_order.cuh fbfft/shared_memory/call.h
+               fbfft/common/padding.cuh
                fbfft/shared_memory/geometry.cuh fbfft/shared_memory/addressing.cuh fbfft/shared_memory/signal.cuh
                fbfft/shared_memory/spectrum.cuh fbfft/shared_memory/steps.cuh fbfft/shared_memory/kernel.cuh)
 conv_fft_embed(cf_c2c_fp16_kernel_text half_text ${mma} fbfft/common/fp16_dft.cuh fbfft/c2c_fp16/lines.cuh
@@ -51,9 +52,9 @@ conv_fft_embed(cf_toeplitz_kernel_text toeplitz_text core/host_device.h fbfft/co
                fbfft/common/complex.cuh fbfft/common/storage.cuh ${mma} conv/toeplitz/call.h conv/toeplitz/geometry.h
                conv/toeplitz/tile.cuh conv/toeplitz/signals.cuh conv/toeplitz/weights.cuh)
 conv_fft_embed(cf_spatial_kernel_text spatial_text core/host_device.h fbfft/common/platform.cuh
-               fbfft/common/complex.cuh fbfft/common/storage.cuh conv/spatial/call.h conv/spatial/geometry.h
-               conv/spatial/strips.cuh conv/spatial/channels_last.cuh conv/spatial/channels_first.cuh
-               conv/spatial/gradient.cuh)
+               fbfft/common/complex.cuh fbfft/common/storage.cuh fbfft/common/padding.cuh conv/spatial/call.h
+               conv/spatial/geometry.h conv/spatial/strips.cuh conv/spatial/channels_last.cuh
+               conv/spatial/channels_first.cuh conv/spatial/gradient.cuh)
 conv_fft_embed(cf_cgemm_kernel_text product_text ${mma} conv/gpu/gemm/call.h conv/gpu/gemm/geometry.h
                conv/gpu/gemm/wgmma.cuh conv/gpu/gemm/cgemm_split_fp16.cuh conv/gpu/gemm/cgemm_fp16_config.cuh
                conv/gpu/gemm/cgemm_fp16_copy.cuh conv/gpu/gemm/cgemm_fp16_scales.cuh

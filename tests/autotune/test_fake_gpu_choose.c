@@ -90,11 +90,39 @@ static void small_and_dense_layers_are_staged(void **state) {
     check_choice(*state, "in=32x64x28x28 out=64 kernel=5x5 pad=2", 0);
 }
 
+/* The families of short kernels, as measured on an H100. */
+static void short_kernels_have_their_families(void **state) {
+    static const struct {
+        const char *line, *family;
+    } cases[] = {{"in=4x4096x8192 out=4096 groups=4096 kernel=4 pad=3:0", "spatial"},
+                 {"in=4x4096x8192 out=4096 groups=4096 kernel=32 pad=31:0", "spatial"},
+                 {"in=4x4096x8192 out=4096 groups=4096 kernel=64 pad=63:0 dtype=bf16", "toeplitz"},
+                 {"in=64x144x56x56 out=144 groups=144 kernel=5x5 pad=2 stride=2 layout=last dtype=fp16", "spatial"},
+                 {"in=64x96x112x112 out=96 groups=96 kernel=3x3 pad=1 stride=2 layout=last dtype=fp16", "spatial"},
+                 {"in=64x96x56x56 out=96 groups=96 kernel=7x7 pad=3 dtype=fp16", "toeplitz"},
+                 {"in=64x96x56x56 out=96 groups=96 kernel=7x7 pad=3", "fused"},
+                 {"in=64x384x14x14 out=384 groups=384 kernel=7x7 pad=3", "fused"}};
+    conv_fft_context *const context = fake_context_create(FAKES_PLAIN, *state, false);
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; ++i) {
+        const conv_fft_problem problem = test_problem(cases[i].line);
+        cf_layer l;
+        cf_strategy chosen[CF_PASS_COUNT];
+        memset(chosen, 0, sizeof chosen);
+        assert_int_equal(cf_layer_make(&problem, &l), CONV_FFT_SUCCESS);
+        assert_int_equal(cf_choose_strategies(context->device, &l, 0, chosen), CONV_FFT_SUCCESS);
+        for (int pass = 0; pass < CF_PASS_COUNT; ++pass)
+            if (strcmp(chosen[pass].family->name, cases[i].family) != 0)
+                fail_msg("%s, pass %d: %s", cases[i].line, pass, chosen[pass].family->name);
+    }
+    fake_context_destroy(context);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(depthwise_planes_are_fused),
         cmocka_unit_test(large_planes_are_fused_in_tiles),
         cmocka_unit_test(small_and_dense_layers_are_staged),
+        cmocka_unit_test(short_kernels_have_their_families),
     };
     return cmocka_run_group_tests(tests, scratch_create, scratch_remove);
 }

@@ -117,6 +117,12 @@ def test_step_is_exact_inside():
     assert update(one, state, w).item() == 2.0 ** -14  # 0 if the products are rounded to BF16
 
 
+def test_state_keeps_its_type():
+    state = torch.tensor([[[3.0, 1 + 2.0 ** -20, 0.5]]])
+    update(torch.full((1, 1), 2.0).bfloat16(), state, torch.ones(1, 2).bfloat16())
+    assert state.tolist() == [[[1 + 2.0 ** -20, 0.5, 2.0]]]
+
+
 @pytest.mark.parametrize("layout", ["ncl", "nlc"])
 def test_layer(layout, device):
     theirs = nn.Conv1d(4, 4, 5, groups=4, padding=4).to(device)

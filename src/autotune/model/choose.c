@@ -181,7 +181,7 @@ static void choose_single(search *q, int pass) {
     for (int i = 0; cf_families[i]; ++i) {
         cf_stage_cost cost[CF_STAGE_COUNT];
         const char *why;
-        const cf_strategy s = {.family = cf_families[i], .basis = {1, 1, 1}, .tiles = {1, 1, 1}};
+        const cf_strategy s = cf_family_strategy(cf_families[i]);
         if (!(q->passes & 1 << pass) || s.family->search_space != CF_SEARCH_SINGLE ||
             !s.family->feasible(q->layer, pass, &s, &why) || !s.family->runs_on(q->device, q->layer, pass, &s, &why))
             continue;

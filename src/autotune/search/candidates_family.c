@@ -24,6 +24,16 @@ static bool gather(const cf_strategy *strategy, void *user) {
     return g->count < MAX_OF_FAMILY;
 }
 
+static conv_fft_status list_strategies(const cf_family *family, gathering *g) {
+    const cf_layer *const layer = g->job->layer;
+    if (family->search_space != CF_SEARCH_SINGLE)
+        return family->candidates(layer, g->job->context->device, g->pass, gather, g);
+    const cf_strategy only = cf_family_strategy(family);
+    if (layer->batch > 0)
+        gather(&only, g);
+    return CONV_FFT_SUCCESS;
+}
+
 /* The passes of these families share nothing. Candidate n has strategy n of each pass, or the last one if a pass
  * has fewer. Where a family with kernels of the library cannot compute a pass, the candidate has the model's choice. */
 conv_fft_status cf_candidates_add_family(const cf_tuning_job *job, const cf_family *family, cf_candidates *list) {
@@ -41,7 +51,7 @@ conv_fft_status cf_candidates_add_family(const cf_tuning_job *job, const cf_fami
             continue;
         g[pass].job = job;
         g[pass].pass = pass;
-        status = family->candidates(job->layer, job->context->device, pass, gather, &g[pass]);
+        status = list_strategies(family, &g[pass]);
         /* A family that does not work here has no candidates, and the search goes on. */
         if (status != CONV_FFT_OUT_OF_MEMORY)
             status = CONV_FFT_SUCCESS;

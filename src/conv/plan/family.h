@@ -13,7 +13,7 @@ typedef enum cf_search_space {
     CF_SEARCH_LISTED,  /* the family lists them: cf_family.candidates(), or none */
     CF_SEARCH_SPECTRA, /* bases and tiles, each with every product, overlap and chunk: spectra are in the workspace */
     CF_SEARCH_KERNELS, /* bases and tiles only: spectra of signals are not in the workspace */
-    CF_SEARCH_SINGLE   /* one strategy without fields. It is also in the family's list of candidates */
+    CF_SEARCH_SINGLE   /* one strategy without fields: cf_family_strategy() */
 } cf_search_space;
 
 struct cf_family {
@@ -62,6 +62,9 @@ struct cf_family {
 
 /* All families, and NULL at the end: conv/families.c. */
 extern const cf_family *const cf_families[];
+
+/* The only strategy of a family with CF_SEARCH_SINGLE. */
+cf_strategy cf_family_strategy(const cf_family *family);
 
 /* The family of this name, new or old; NULL: there is none. */
 const cf_family *cf_family_named(const char *name);

@@ -123,12 +123,11 @@ conv_fft_status cf_run(const conv_fft_plan *plan, int set, const cf_call *call) 
     return run_stages(plan, set, call);
 }
 
-static conv_fft_status check_arguments(const conv_fft_plan *plan, int set, const cf_call *call) {
-    cf_memory_argument checks[CF_ARGUMENT_COUNT];
+static conv_fft_status check_arguments(const conv_fft_plan *plan, const cf_memory_argument arguments[CF_ARGUMENT_COUNT],
+                                       struct CUstream_st *stream) {
     if (!plan->device->ops->check_arguments || plan->trusted)
         return CONV_FFT_SUCCESS;
-    list_arguments(plan, set, call, checks);
-    return plan->device->ops->check_arguments(plan->device, checks, CF_ARGUMENT_COUNT, call->stream);
+    return plan->device->ops->check_arguments(plan->device, arguments, CF_ARGUMENT_COUNT, stream);
 }
 
 /* Two ranges of bytes overlap. A tensor with gaps may have another in them, so of these only the first bytes count. */
@@ -137,13 +136,11 @@ static bool overlap(const cf_memory_argument *a, const cf_memory_argument *b, bo
     return gaps ? from_a == from_b : from_a < from_b + b->bytes && from_b < from_a + a->bytes;
 }
 
-static conv_fft_status check_overlap(const conv_fft_plan *plan, int set, const cf_call *call) {
+static conv_fft_status check_overlap(const conv_fft_plan *plan, const cf_memory_argument arguments[CF_ARGUMENT_COUNT]) {
     /* The workspace overlaps nothing, and neither do the others of these. A kept spectrum is read or written. */
     static const int written[] = {CF_ARGUMENT_Y,        CF_ARGUMENT_GX,         CF_ARGUMENT_GW,
                                   CF_ARGUMENT_GBIAS,    CF_ARGUMENT_X_SPECTRUM, CF_ARGUMENT_W_SPECTRUM,
                                   CF_ARGUMENT_WORKSPACE};
-    cf_memory_argument arguments[CF_ARGUMENT_COUNT];
-    list_arguments(plan, set, call, arguments);
     for (size_t i = 0; i < sizeof written / sizeof written[0]; ++i) {
         const cf_memory_argument *a = &arguments[written[i]];
         if (!a->pointer || a->bytes == 0)
@@ -162,16 +159,15 @@ static conv_fft_status check_overlap(const conv_fft_plan *plan, int set, const c
 }
 
 conv_fft_status cf_run_checked(const conv_fft_plan *plan, int set, const cf_call *call) {
-    CF_FORWARD(check_overlap(plan, set, call));
+    cf_memory_argument checks[CF_ARGUMENT_COUNT];
+    list_arguments(plan, set, call, checks);
+    CF_FORWARD(check_overlap(plan, checks));
     const void *arguments[CF_ARGUMENT_COUNT];
     const cf_recording *const recording = recording_of(plan, set, call, arguments);
-    if (recording) { /* one operation of the device, so that it is entered once */
-        cf_memory_argument checks[CF_ARGUMENT_COUNT];
-        list_arguments(plan, set, call, checks);
+    if (recording) /* one operation of the device, so that it is entered once */
         return plan->device->ops->record_run(plan->device, recording, plan->trusted ? NULL : checks, arguments,
                                              call->stream);
-    }
-    CF_FORWARD(check_arguments(plan, set, call));
+    CF_FORWARD(check_arguments(plan, checks, call->stream));
     CF_FORWARD(check_alignment(plan, call));
     return run_stages(plan, set, call);
 }
@@ -208,8 +204,10 @@ void cf_run_record(conv_fft_plan *plan) {
 }
 
 conv_fft_status cf_run_transform_weights(const conv_fft_plan *plan, int set, const cf_call *call) {
-    CF_FORWARD(check_overlap(plan, set, call));
-    CF_FORWARD(check_arguments(plan, set, call));
+    cf_memory_argument checks[CF_ARGUMENT_COUNT];
+    list_arguments(plan, set, call, checks);
+    CF_FORWARD(check_overlap(plan, checks));
+    CF_FORWARD(check_arguments(plan, checks, call->stream));
     const cf_pass_plan *pass = cf_plan_reader(plan, CF_W);
     const cf_spectrum *s = &pass->spectrum[CF_W];
     cf_block block = {

@@ -133,6 +133,10 @@ static conv_fft_status read_field(int field, const char *value, int rank, cf_str
     return CONV_FFT_SUCCESS;
 }
 
+cf_strategy cf_family_strategy(const cf_family *family) {
+    return (cf_strategy){.family = family, .basis = {1, 1, 1}, .tiles = {1, 1, 1}};
+}
+
 const cf_family *cf_family_named(const char *name) {
     for (int i = 0; cf_families[i]; ++i)
         if (strcmp(name, cf_families[i]->name) == 0 ||

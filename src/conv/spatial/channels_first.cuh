@@ -5,18 +5,12 @@
 
 #include "conv/spatial/strips.cuh"
 
-/* A tile of FP32 numbers in shared memory: PLANES planes of HEIGHT rows. A gap follows every `STEP` columns, so that
- * threads with neighbouring strips have no bank conflicts. */
-template <int PLANES, int HEIGHT, int BREADTH, int STEP, bool SKEWED, int THREADS> struct FloatTile {
-    static constexpr CF_DEVICE int along(int column) { return SKEWED ? column + column / STEP : column; }
-    static constexpr int PITCH = (along(BREADTH - 1) + 1) | 1,
-                         /* odd: rows begin at different banks */ PLANE = HEIGHT * PITCH, SIZE = PLANES * PLANE,
-                         LINES = PLANES * HEIGHT,
-                         /* Threads of a row: a part of a warp, or all where there are few rows. */
-        WIDE = LINES * 32 < THREADS ? THREADS
-               : BREADTH > 16       ? 32
-               : BREADTH > 8        ? 16
-                                    : 8;
+/* A tile: the host's sizes are those of geometry.h, too. */
+template <int PLANES, int HEIGHT, int BREADTH, int ADVANCE, bool SKEWED, int THREADS> struct FloatTile {
+    static constexpr cf_spatial_tile T = {PLANES, HEIGHT, BREADTH, ADVANCE, SKEWED};
+    static constexpr int PITCH = cf_spatial_pitch(T), PLANE = HEIGHT * PITCH, SIZE = int(cf_spatial_numbers(T)),
+                         LINES = PLANES * HEIGHT, WIDE = cf_spatial_threads_of_row(T, THREADS);
+    static constexpr CF_DEVICE int along(int column) { return cf_spatial_along(T, column); }
 
     /* Loads the planes of samples from `sample` on. (top, left) is the element of the first one. FP32 numbers are
      * there after wait_async() and a barrier. */
@@ -52,7 +46,7 @@ template <class F, class In> struct TileRows {
     smem<const float> from;
     int top, rows;
     CF_DEVICE bool fetch(Element (&next)[G::WINDOW], int n, int chunk) const {
-        if (F::MODE == 0 && unsigned(top + n) >= unsigned(rows))
+        if (F::MODE == ZEROS && unsigned(top + n) >= unsigned(rows))
             return false;
         smem<const float> begin = from + (n * In::PITCH + In::along(G::offset(chunk)));
 #pragma unroll
@@ -102,8 +96,8 @@ template <class F> CF_DEVICE void spatial_first(const cf_spatial_call &call) {
     typedef typename F::Storage Storage;
     constexpr int ADVANCE = cf_spatial_advance(G::X), DOWNWARDS = cf_spatial_advance(G::Y), BREADTH = G::TX * F::ACROSS,
                   HEIGHT = G::TY * F::DOWN;
-    typedef FloatTile<F::PLANES, DOWNWARDS *(F::DOWN - 1) + G::TALL, ADVANCE *(F::ACROSS - 1) + G::EXTENT, ADVANCE,
-                      F::SKEWED, F::THREADS>
+    typedef FloatTile<F::PLANES, cf_spatial_reach(G::Y, F::DOWN, 1), cf_spatial_reach(G::X, F::ACROSS, G::CHUNKS),
+                      ADVANCE, F::SKEWED, F::THREADS>
         In;
     typedef FloatTile<F::PLANES, HEIGHT, BREADTH, G::TX, true, F::THREADS> Out;
     typedef Step<F::SUMMED * F::KERNEL_Z> Tiles;

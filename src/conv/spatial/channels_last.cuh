@@ -9,27 +9,28 @@ template <class F> struct GlobalRows {
     typedef Spatial<F> G;
     typedef ::Element<typename F::Storage, F::VECTOR> Element;
     const typename G::bits *plane;
-    int row_stride, column_stride, top, origin, rows, columns;
+    int row_stride, top, origin, rows, columns;
     CF_DEVICE GlobalRows(const cf_spatial_side &side, const Position &p)
-        : plane(nullptr), row_stride(int(side.stride[1])), column_stride(int(F::COLUMN ? F::COLUMN : side.stride[2])),
+        : plane(nullptr), row_stride(int(side.stride[1])),
           top(p.at[1] * cf_spatial_advance(G::Y) + cf_spatial_first(G::Y)),
           origin(p.at[2] * cf_spatial_advance(G::X) + G::LOWEST), rows(side.size[1]), columns(side.size[2]) {}
     CF_DEVICE bool fetch(Element (&next)[G::WINDOW], int n, int chunk) const {
+        constexpr int COLUMN_STRIDE = int(F::COLUMN);
         const int at = padded_index<F::MODE>(top + n, rows), begin = origin + G::offset(chunk);
         if (at < 0)
             return false;
         const typename G::bits *const row = plane + at * row_stride, *const from = plane + (at * row_stride +
-                                                                                            begin * column_stride);
+                                                                                            begin * COLUMN_STRIDE);
         if (begin >= 0 && begin + G::WINDOW <= columns) {
 #pragma unroll
             for (int k = 0; k < G::WINDOW; ++k)
-                next[k].load(from + k * column_stride, true);
+                next[k].load(from + k * COLUMN_STRIDE, true);
             return true;
         }
 #pragma unroll
         for (int k = 0; k < G::WINDOW; ++k) {
             const int column = padded_index<F::MODE>(begin + k, columns);
-            next[k].load(F::MODE ? row + column * column_stride : from + k * column_stride, column >= 0);
+            next[k].load(F::MODE != ZEROS ? row + column * COLUMN_STRIDE : from + k * COLUMN_STRIDE, column >= 0);
         }
         return true;
     }

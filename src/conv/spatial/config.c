@@ -19,17 +19,17 @@ enum {
     MAX_DILATION = 64,
     MAX_CHANNELS = 8, /* of a group */
     MAX_EXTENT = 1 << 28,
-    CHUNK = 16,          /* taps that one window serves, at most */
-    MAX_OUTPUTS = 64,    /* sums of a thread */
-    MAX_WINDOW = 72,     /* inputs that a thread holds */
-    MAX_PRODUCTS = 1000, /* in the text of a kernel; more compile slowly */
-    MAX_UNROLLED = 800,  /* products of a strip whose rows are unrolled */
-    MAX_TAP_SUMS = 100,  /* of a gradient of the weights, of a thread */
-    THREADS = 128,       /* of a block, about */
-    LAST_THREADS = 256,  /* the same, for signals with channels last */
-    LONG = 16,           /* channels last: taps of a signal of one axis whose strips may have 16 outputs */
-    SHARED = 48 * 1024,  /* bytes of a block, if possible */
-    OTHER_REGISTERS = 44,
+    CHUNK = 16,           /* taps that one window serves, at most */
+    MAX_OUTPUTS = 64,     /* sums of a thread */
+    MAX_WINDOW = 72,      /* inputs that a thread holds */
+    MAX_PRODUCTS = 1000,  /* in the text of a kernel; more compile slowly */
+    MAX_UNROLLED = 800,   /* products of a strip whose rows are unrolled */
+    MAX_TAP_SUMS = 100,   /* of a gradient of the weights, of a thread */
+    THREADS = 128,        /* of a block, about */
+    LAST_THREADS = 256,   /* the same, for signals with channels last */
+    LONG = 16,            /* channels last: taps of a signal of one axis whose strips may have 16 outputs */
+    SHARED = 48 * 1024,   /* bytes of a block, if possible */
+    OTHER_REGISTERS = 44, /* addresses and counters, from what ptxas reports */
     MAX_SIGNAL_REGISTERS = 128
 };
 
@@ -150,48 +150,25 @@ static void choose_strip(cf_spatial_config *c, const int64_t extent[3]) {
 /* Threads that share n things, at most `most` of them, evenly. */
 static int share_of(int64_t n, int64_t most) { return (int)cf_ceil_div(n, cf_ceil_div(n, most)); }
 
-static int64_t along(bool skewed, int64_t step, int64_t column) { return skewed ? column + column / step : column; }
-
-static int64_t tile_floats(int64_t planes, int64_t height, int64_t breadth, int64_t step, bool skewed) {
-    return planes * height * ((along(skewed, step, breadth - 1) + 1) | 1);
-}
-
 static int64_t weight_floats(const cf_spatial_config *c) {
     return cf_round_up(
         (int64_t)c->summed * c->kernel[0] * c->axis[1].taps * c->chunks * c->axis[2].taps * c->lanes * c->vector, 4);
 }
 
-static int64_t input_floats(const cf_spatial_config *c) {
+/* Channels first: the tiles of what is read, and of outputs or gy. */
+static cf_spatial_tile input_tile(const cf_spatial_config *c) {
     const cf_spatial_axis y = c->axis[1], x = c->axis[2];
-    const int64_t step = x.transposed ? x.dilation * x.taps / x.stride : x.dilation * x.taps,
-                  advance = cf_spatial_advance(x);
-    return tile_floats(c->planes,
-                       cf_spatial_advance(y) * (c->down - 1) + cf_spatial_window(y) +
-                           (c->pass == CF_PASS_WEIGHTS ? (c->shares - 1) * c->rows * y.dilation : 0),
-                       advance * (c->across - 1) + cf_spatial_window(x) + (c->chunks - 1) * step, advance, c->skewed);
+    return (cf_spatial_tile){c->planes, cf_spatial_reach(y, c->down, c->shares),
+                             cf_spatial_reach(x, c->across, c->chunks), cf_spatial_advance(x), c->skewed};
+}
+static cf_spatial_tile output_tile(const cf_spatial_config *c) {
+    return (cf_spatial_tile){c->planes, c->axis[1].outs * c->down, c->axis[2].outs * c->across, c->axis[2].outs, true};
 }
 
-static int64_t output_floats(const cf_spatial_config *c) {
-    return tile_floats(c->planes, c->axis[1].outs * c->down, c->axis[2].outs * c->across, c->axis[2].outs, true);
-}
-
-/* Instructions of warps that load or store the lines of a tile; FloatTile of channels_first.cuh. */
-static double line_instructions(const cf_spatial_config *c, int64_t height, int64_t breadth) {
-    const int64_t lines = c->planes * height, wide = lines * 32 < c->threads ? c->threads
-                                                     : breadth > 16          ? 32
-                                                     : breadth > 8           ? 16
-                                                                             : 8;
-    return (double)(lines * (30 + 12 * cf_ceil_div(breadth, wide)) * wide) / 32.0;
-}
-
-/* The same, of the whole pass. Conversions from 16 bits wait for memory. */
-static double tile_instructions(const cf_spatial_config *c) {
-    const bool weights = c->pass == CF_PASS_WEIGHTS;
-    const cf_spatial_axis y = c->axis[1], x = c->axis[2];
-    const double in = line_instructions(c, cf_spatial_advance(y) * (c->down - 1) + cf_spatial_window(y),
-                                        cf_spatial_advance(x) * (c->across - 1) + cf_spatial_window(x)),
-                 out = line_instructions(c, y.outs * c->down, x.outs * c->across);
-    return (double)c->items * (double)c->channels * (in * c->kernel[0] * (weights ? 1 : c->summed) + out) *
+/* Instructions of warps that load or store a tile. Conversions from 16 bits wait for memory. */
+static double tile_instructions(const cf_spatial_config *c, cf_spatial_tile t) {
+    const int64_t wide = cf_spatial_threads_of_row(t, c->threads);
+    return (double)(t.planes * t.height * (30 + 12 * cf_ceil_div(t.breadth, wide)) * wide) / 32.0 *
            (c->dtype == CONV_FFT_FP32 ? 1.0 : 1.5);
 }
 
@@ -203,13 +180,14 @@ static void set_sizes(cf_spatial_config *c) {
     if (!c->last)
         c->strips = c->across * c->down * c->planes;
     c->threads = (int)cf_round_up((int64_t)c->lanes * c->strips * shares_of_taps(c), 32);
-    /* Tiles have two buffers. */
-    int64_t floats = c->last ? 0 : 2 * input_floats(c);
+    /* Tiles that are loaded have two buffers. */
+    const int64_t in = c->last ? 0 : cf_spatial_numbers(input_tile(c)),
+                  out = c->last ? 0 : cf_spatial_numbers(output_tile(c));
+    int64_t floats;
     if (c->pass == CF_PASS_WEIGHTS)
-        floats =
-            cf_max(floats + (c->last ? 0 : 2 * output_floats(c)), (int64_t)c->threads * c->axis[2].taps * c->vector);
+        floats = cf_max(2 * (in + out), (int64_t)c->threads * c->axis[2].taps * c->vector);
     else
-        floats += weight_floats(c) + (c->last ? 0 : output_floats(c));
+        floats = 2 * in + out + weight_floats(c);
     c->shared = 4 * floats;
 }
 
@@ -234,19 +212,19 @@ static conv_fft_status set_block(cf_spatial_config *c, const int64_t extent[3], 
     const int threads = (int)cf_max(1, (c->last && !weights ? LAST_THREADS : THREADS) / shares_of_taps(c));
     if (c->last) {
         c->lanes = share_of(cf_ceil_div(c->channels, c->vector), cf_min(threads, weights ? 16 : 64));
-        c->strips = (int)cf_max(1, threads / c->lanes);
-        for (int strips = c->strips; strips > 0 && c->lanes * c->strips % 32 != 0; --strips)
-            if (c->lanes * strips % 32 == 0)
-                c->strips = strips;
+        const int most = (int)cf_max(1, threads / c->lanes);
+        int whole = most; /* warps, if there is such a number of strips */
+        while (whole > 0 && c->lanes * whole % 32 != 0)
+            --whole;
+        c->strips = whole > 0 ? whole : most;
     } else {
         const int most = threads < 128 ? threads : 128;
         c->lanes = 1;
         c->across = share_of(cf_ceil_div(extent[2], c->axis[2].outs), extent[1] == 1 ? most : cf_min(most, 32));
         c->down = share_of(cf_ceil_div(extent[1], c->axis[1].outs), cf_max(1, most / c->across));
         c->planes = share_of(c->samples, cf_max(1, most / (c->across * c->down)));
-        const int64_t advance = cf_spatial_advance(c->axis[2]),
-                      step = c->axis[2].dilation * c->axis[2].taps / (c->axis[2].transposed ? c->axis[2].stride : 1);
-        c->skewed = advance % 2 == 0 && (c->chunks == 1 || step % advance == 0);
+        const int advance = cf_spatial_advance(c->axis[2]);
+        c->skewed = advance % 2 == 0 && (c->chunks == 1 || cf_spatial_step(c->axis[2]) % advance == 0);
     }
     cf_spatial_config smaller = *c;
     if (shrink(&smaller, cf_min(SHARED, p->shared_per_block)))
@@ -265,7 +243,6 @@ static conv_fft_status set_grid(cf_spatial_config *c, const int64_t extent[3], c
     c->along[2] = cf_ceil_div(extent[2], c->axis[2].outs * (c->last ? 1 : c->across));
     const int64_t samples = c->last ? c->samples : cf_ceil_div(c->samples, c->planes),
                   plane = c->along[0] * c->along[1] * c->along[2];
-    c->channels = c->channels * (weights ? c->summed : 1);
     c->grid[0] = cf_ceil_div(c->channels, c->last ? c->lanes * c->vector : 1);
     if (c->samples > INT32_MAX / 2 || plane > INT32_MAX / 2 || samples > INT32_MAX / 2 / plane ||
         c->grid[0] > INT32_MAX)
@@ -322,7 +299,7 @@ conv_fft_status cf_spatial_configure(const cf_layer *layer, int pass, const cf_g
         if (axis->mode != CONV_FFT_PAD_ZEROS)
             c.mode = axis->mode;
     }
-    c.channels = layer->groups * c.own;
+    c.channels = layer->groups * c.own * (weights ? c.summed : 1);
     if (c.last) {
         c.column[0] = (data ? &layer->y : &layer->x)->axis_stride[2];
         c.column[1] = (data ? &layer->x : &layer->y)->axis_stride[2];
@@ -341,7 +318,10 @@ conv_fft_status cf_spatial_configure(const cf_layer *layer, int pass, const cf_g
     choose_strip(&c, extent);
     CF_FORWARD(set_block(&c, extent, properties));
     CF_FORWARD(set_grid(&c, extent, properties));
-    c.tile_instructions = c.last ? 0.0 : tile_instructions(&c);
+    if (!c.last)
+        c.tile_instructions = (double)c.items * (double)c.channels *
+                              (tile_instructions(&c, input_tile(&c)) * c.kernel[0] * (weights ? 1 : c.summed) +
+                               tile_instructions(&c, output_tile(&c)));
     c.instructions = strip_instructions(&c) * (double)c.channels / c.vector * (double)c.samples * (double)extent[0] *
                      (double)cf_ceil_div(extent[1], c.axis[1].outs) * (double)cf_ceil_div(extent[2], c.axis[2].outs) /
                      32.0;

@@ -2,10 +2,8 @@
 /* Family `spatial`: what a plan needs of it. */
 #include "conv/gpu/device.h"
 #include "conv/spatial/spatial.h"
-#include "core/arith.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 static bool feasible(const cf_layer *layer, int pass, const cf_strategy *s, const char **why) {
     (void)s;
@@ -64,19 +62,6 @@ static cf_workspace workspace(const conv_fft_plan *plan, int set, int64_t rows) 
     return ws;
 }
 
-static conv_fft_status candidates(const cf_layer *layer, cf_device *device, int pass,
-                                  bool (*visit)(const cf_strategy *strategy, void *user), void *user) {
-    cf_strategy s;
-    const char *why;
-    memset(&s, 0, sizeof s);
-    s.family = &cf_spatial_family;
-    for (int a = 0; a < 3; ++a)
-        s.basis[a] = s.tiles[a] = 1;
-    if (layer->batch > 0 && feasible(layer, pass, &s, &why) && runs_on(device, layer, pass, &s, &why))
-        visit(&s, user);
-    return CONV_FFT_SUCCESS;
-}
-
 const cf_family cf_spatial_family = {.name = "spatial",
                                      .search_space = CF_SEARCH_SINGLE,
                                      .feasible = feasible,
@@ -86,5 +71,4 @@ const cf_family cf_spatial_family = {.name = "spatial",
                                      .release = release,
                                      .workspace = workspace,
                                      .run = cf_spatial_run,
-                                     .predict = cf_spatial_predict,
-                                     .candidates = candidates};
+                                     .predict = cf_spatial_predict};

@@ -39,10 +39,44 @@ CF_CONSTEXPR int cf_spatial_input(cf_spatial_axis a, int out, int tap) {
     return !a.transposed ? at : at % a.stride != 0 ? -1 : at / a.stride - cf_spatial_first(a);
 }
 
+/* Inputs by which the window moves from one chunk of taps to the next. */
+CF_CONSTEXPR int cf_spatial_step(cf_spatial_axis a) {
+    return a.transposed ? a.dilation * a.taps / a.stride : a.dilation * a.taps;
+}
+
 /* The tap by which output `out` of a strip reads input `input` of the window; -1: it does not read it. */
 CF_CONSTEXPR int cf_spatial_tap(cf_spatial_axis a, int out, int input) {
     const int at = a.transposed ? out + a.pad - a.stride * (input + cf_spatial_first(a)) : input - a.stride * out;
     return at < 0 || at % a.dilation != 0 || at / a.dilation >= a.taps ? -1 : at / a.dilation;
+}
+
+/* Inputs of `strips` strips that follow one another, of which each reads `chunks` windows. */
+CF_CONSTEXPR int cf_spatial_reach(cf_spatial_axis a, int strips, int chunks) {
+    return cf_spatial_advance(a) * (strips - 1) + cf_spatial_window(a) + cf_spatial_step(a) * (chunks - 1);
+}
+
+/*
+ * A tile of FP32 numbers in shared memory: planes of `height` rows of `breadth` columns. If it is skewed, a gap follows
+ * every `advance` columns, so that threads with neighbouring strips have no bank conflicts.
+ */
+typedef struct cf_spatial_tile {
+    int planes, height, breadth, advance;
+    bool skewed;
+} cf_spatial_tile;
+
+/* The place of a column in its row. */
+CF_CONSTEXPR int cf_spatial_along(cf_spatial_tile t, int column) {
+    return t.skewed ? column + column / t.advance : column;
+}
+/* Numbers from row to row. It is odd, so that rows begin in different banks. */
+CF_CONSTEXPR int cf_spatial_pitch(cf_spatial_tile t) { return (cf_spatial_along(t, t.breadth - 1) + 1) | 1; }
+CF_CONSTEXPR long long cf_spatial_numbers(cf_spatial_tile t) {
+    return (long long)t.planes * t.height * cf_spatial_pitch(t);
+}
+
+/* Threads of a block that load one row: a part of a warp, or all where there are few rows. */
+CF_CONSTEXPR int cf_spatial_threads_of_row(cf_spatial_tile t, int threads) {
+    return t.planes * t.height * 32 < threads ? threads : t.breadth > 16 ? 32 : t.breadth > 8 ? 16 : 8;
 }
 
 #endif

@@ -135,19 +135,19 @@ template <class F> CF_DEVICE void spatial_weights_last(const cf_spatial_call &ca
             GlobalRows<F> rows(call.x, p);
             rows.top += T::row_of(share) * G::Y.dilation;
             rows.plane = x + (p.sample * call.x.sample_stride + depth * call.x.stride[0]);
-            const int row_stride = int(call.y.stride[1]),
-                      column_stride = int(F::COLUMN_Y ? F::COLUMN_Y : call.y.stride[2]),
-                      y_rows = call.y.size[1] - p.at[1] * G::TY, y_columns = call.y.size[2] - p.at[2] * G::TX;
+            constexpr int COLUMN_STRIDE = int(F::COLUMN_Y);
+            const int row_stride = int(call.y.stride[1]), y_rows = call.y.size[1] - p.at[1] * G::TY,
+                      y_columns = call.y.size[2] - p.at[2] * G::TX;
             const typename G::bits *const from =
                 gy + (p.sample * call.y.sample_stride +
-                      int(p.at[0] * call.y.stride[0] + p.at[1] * G::TY * row_stride + p.at[2] * G::TX * column_stride));
+                      int(p.at[0] * call.y.stride[0] + p.at[1] * G::TY * row_stride + p.at[2] * G::TX * COLUMN_STRIDE));
             Element<Storage, G::VECTOR> raw[G::TY][G::TX];
 #pragma unroll
             for (int t = 0; t < G::TY; ++t) {
                 const typename G::bits *const row = from + t * row_stride;
 #pragma unroll
                 for (int j = 0; j < G::TX; ++j)
-                    raw[t][j].load(row + j * column_stride, t < y_rows && j < y_columns);
+                    raw[t][j].load(row + j * COLUMN_STRIDE, t < y_rows && j < y_columns);
             }
             float held[G::TY][G::TX][G::VECTOR];
 #pragma unroll
@@ -167,8 +167,9 @@ template <class F> CF_DEVICE void spatial_weights_first(const cf_spatial_call &c
     typedef typename F::Storage Storage;
     /* The rows of x that all shares meet. */
     constexpr int ADVANCE = cf_spatial_advance(G::X), DOWNWARDS = cf_spatial_advance(G::Y),
-                  HEIGHT = DOWNWARDS * (F::DOWN - 1) + G::TALL + (F::SHARES - 1) * F::ROWS * G::Y.dilation;
-    typedef FloatTile<F::PLANES, HEIGHT, ADVANCE *(F::ACROSS - 1) + G::EXTENT, ADVANCE, F::SKEWED, F::THREADS> In;
+                  HEIGHT = cf_spatial_reach(G::Y, F::DOWN, F::SHARES);
+    typedef FloatTile<F::PLANES, HEIGHT, cf_spatial_reach(G::X, F::ACROSS, G::CHUNKS), ADVANCE, F::SKEWED, F::THREADS>
+        In;
     typedef FloatTile<F::PLANES, G::TY * F::DOWN, G::TX * F::ACROSS, G::TX, true, F::THREADS> Gy;
     typedef Step<F::KERNEL_Z> Tiles;
     const int thread = int(threadIdx.x), strip = thread % F::STRIPS, share = thread / F::STRIPS,
@@ -183,9 +184,9 @@ template <class F> CF_DEVICE void spatial_weights_first(const cf_spatial_call &c
         const Position p = position_of(call, step.item);
         const int depth = plane_index<F>(p.at[0], step.part, call.x.size[0]);
         if (step.part == 0)
-            Gy::template load<Storage, 0>(memory + step.number / F::KERNEL_Z % 2 * Gy::SIZE, call.y,
-                                          y + p.at[0] * call.y.stride[0], p.sample * F::PLANES, call.samples,
-                                          p.at[1] * (G::TY * F::DOWN), p.at[2] * (G::TX * F::ACROSS));
+            Gy::template load<Storage, ZEROS>(memory + step.number / F::KERNEL_Z % 2 * Gy::SIZE, call.y,
+                                              y + p.at[0] * call.y.stride[0], p.sample * F::PLANES, call.samples,
+                                              p.at[1] * (G::TY * F::DOWN), p.at[2] * (G::TX * F::ACROSS));
         if (depth >= 0)
             In::template load<Storage, F::MODE>(tiles + step.number % 2 * In::SIZE, call.x,
                                                 x + depth * call.x.stride[0], p.sample * F::PLANES, call.samples,

@@ -27,18 +27,12 @@ void cf_spatial_predict(const cf_layer *layer, const cf_device *device, int pass
     (void)strategy;
     const cf_gpu *gpu = cf_gpu_of_layers(device);
     cf_spatial_config c;
-    int64_t x[5], y[5], w[5];
-    cf_layer_extents(layer, x, y, w);
-    const double bytes = cf_cost_elements(x) * (double)cf_dtype_bytes(layer->x.dtype) +
-                         cf_cost_elements(y) * (double)cf_dtype_bytes(layer->y.dtype) +
-                         cf_cost_weight_bytes(layer, pass);
-    cf_stage_cost whole = cf_cost_of(device, bytes, 0.0, 1.0);
+    cf_stage_cost whole = cf_cost_definition(layer, pass);
+    whole.seconds = cf_cost_of(device, whole.bytes, 0.0, 1.0).seconds;
     if (gpu && layer->batch > 0 && cf_spatial_configure(layer, pass, &gpu->properties, false, &c) == CONV_FFT_SUCCESS) {
         const double processors = (double)gpu->properties.multiprocessors,
                      clock = 0.89e3 * (double)gpu->properties.clock_khz,
                      share = fmin(1.0, (double)c.grid[0] * (double)c.grid[1] / processors);
-        whole.operations = 2.0 * cf_cost_elements(pass == CF_PASS_DATA ? x : y) * c.kernel[0] * c.kernel[1] *
-                           c.kernel[2] * (pass == CF_PASS_WEIGHTS ? (double)layer->in_channels : c.summed);
         const double working = cycles(&c) / (share * processors * clock);
         /* Threads of channels last wait for what they load. Tiles in shared memory are loaded ahead. */
         whole.seconds = c.last ? whole.seconds + working : fmax(whole.seconds, device->stage_seconds + working);

@@ -23,7 +23,8 @@ typedef struct cf_spatial_config {
     int rows, shares;      /* gradient of the weights */
     int threads, resident; /* resident: blocks of a multiprocessor at a time */
     int64_t shared;        /* bytes of a block */
-    int64_t channels, samples, items, along[3];
+    int64_t channels;      /* of the result; or filters of the gradient of the weights */
+    int64_t samples, items, along[3];
     int64_t column[2]; /* channels last: strides of columns of what is read and written, constants of the kernel */
     int64_t grid[2];   /* blocks of channels, slices of the items */
     double instructions, tile_instructions; /* of all warps, about: for strips; for tiles in shared memory */

@@ -18,14 +18,14 @@
  * columns; X.taps is the number of taps that one window serves, CHUNKS such windows make a kernel row), KERNEL_Z,
  * KERNEL_X, DEPTH (cf_spatial_axis of the depth), MODE (of padding), OWN and SUMMED (channels of a group, call.h),
  * VECTOR, LANES (threads with neighbouring channels), STRIPS (of a block at a time), ACROSS, DOWN and PLANES (channels
- * first: strips of a tile, and samples), SKEWED (tiles are stored with gaps, against bank conflicts), THREADS, UNROLLED
- * (rows of a strip are written one after another, so that conversions are not repeated), COLUMN and COLUMN_Y (strides
- * of columns of what is read and written; 0: as the call has them).
+ * first: strips of a tile, and samples), SKEWED (cf_spatial_tile), THREADS, UNROLLED (the loop over rows of inputs is
+ * unrolled), COLUMN and COLUMN_Y (channels last: strides of columns of what is read and written).
  */
 #pragma once
 
 #include "conv/spatial/call.h"
 #include "conv/spatial/geometry.h"
+#include "fbfft/common/padding.cuh"
 #include "fbfft/common/storage.cuh"
 
 /* ------------------------------------------------------------------------------------------- elements and positions */
@@ -82,15 +82,15 @@ template <class S> CF_DEVICE float old_number(const typename S::bits *p) {
 template <int MODE> CF_DEVICE int padded_index(int i, int size) {
     if (unsigned(i) < unsigned(size))
         return i;
-    if (MODE == 1) { /* circular */
+    if (MODE == CIRCULAR) {
         i %= size;
         return i < 0 ? i + size : i;
     }
-    if (MODE == 2) { /* reflect */
+    if (MODE == REFLECT) {
         i = i < 0 ? -i : 2 * (size - 1) - i;
         return unsigned(i) < unsigned(size) ? i : -1;
     }
-    return MODE == 3 ? (i < 0 ? 0 : size - 1) : -1; /* replicate */
+    return MODE == REPLICATE ? (i < 0 ? 0 : size - 1) : -1;
 }
 
 /* The index of the plane that output plane `out` reads by tap `tap`; -1: none. */
@@ -103,16 +103,16 @@ template <class F> CF_DEVICE int plane_index(int out, int tap, int size) {
     return at < 0 || at % Z.stride != 0 || at / Z.stride >= size ? -1 : at / Z.stride;
 }
 
-/* What the kernels share. A chunk of taps moves the window by STEP inputs. */
+/* What the kernels share. */
 template <class F> struct Spatial {
     typedef typename F::Storage::bits bits;
     static constexpr cf_spatial_axis Y = F::Y, X = F::X;
     static constexpr int VECTOR = F::VECTOR, TX = X.outs, TY = Y.outs, WINDOW = cf_spatial_window(X),
                          TALL = cf_spatial_window(Y), CHUNKS = (F::KERNEL_X + X.taps - 1) / X.taps,
-                         STEP = X.transposed ? X.dilation * X.taps / X.stride : X.dilation * X.taps,
+                         STEP = cf_spatial_step(X),
                          LOWEST = cf_spatial_first(X) - (X.transposed ? (CHUNKS - 1) * STEP : 0),
-                         EXTENT = WINDOW + (CHUNKS - 1) * STEP, KERNEL = CHUNKS * X.taps,
-                         TAPS = F::KERNEL_Z * Y.taps * KERNEL, PLANE = Y.taps * KERNEL * F::LANES * VECTOR,
+                         KERNEL = CHUNKS * X.taps, TAPS = F::KERNEL_Z * Y.taps * KERNEL,
+                         PLANE = Y.taps * KERNEL * F::LANES * VECTOR,
                          WEIGHTS = (F::SUMMED * F::KERNEL_Z * PLANE + 3) / 4 * 4;
     /* Where the window of a chunk begins, counted from the lowest input. */
     static constexpr CF_DEVICE int offset(int chunk) { return (X.transposed ? CHUNKS - 1 - chunk : chunk) * STEP; }
@@ -211,7 +211,7 @@ template <class F> struct Strip {
     template <bool LOAD> CF_DEVICE void move(typename G::bits *row, const cf_spatial_side &y, const Position &p) {
         typedef typename F::Storage Storage;
         const int rows = y.size[1] - p.at[1] * G::TY, columns = y.size[2] - p.at[2] * G::TX,
-                  row_stride = int(y.stride[1]), column_stride = int(F::COLUMN_Y ? F::COLUMN_Y : y.stride[2]);
+                  row_stride = int(y.stride[1]);
 #pragma unroll
         for (int t = 0; t < G::TY; ++t, row += row_stride) {
             if (t >= rows)
@@ -223,9 +223,9 @@ template <class F> struct Strip {
                 if constexpr (LOAD) {
 #pragma unroll
                     for (int v = 0; v < G::VECTOR; ++v)
-                        sum[t][j][v] += old_number<Storage>(row + j * column_stride + v);
+                        sum[t][j][v] += old_number<Storage>(row + j * int(F::COLUMN_Y) + v);
                 } else {
-                    store_vector<Storage, G::VECTOR>(row + j * column_stride, sum[t][j]);
+                    store_vector<Storage, G::VECTOR>(row + j * int(F::COLUMN_Y), sum[t][j]);
                 }
             }
         }

@@ -2,10 +2,8 @@
 /* Family `toeplitz`: what a plan needs of it. */
 #include "conv/gpu/device.h"
 #include "conv/toeplitz/toeplitz.h"
-#include "core/arith.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 static bool feasible(const cf_layer *layer, int pass, const cf_strategy *s, const char **why) {
     (void)s;
@@ -65,19 +63,6 @@ static cf_workspace workspace(const conv_fft_plan *plan, int set, int64_t rows) 
     return ws;
 }
 
-static conv_fft_status candidates(const cf_layer *layer, cf_device *device, int pass,
-                                  bool (*visit)(const cf_strategy *strategy, void *user), void *user) {
-    cf_strategy s;
-    const char *why;
-    memset(&s, 0, sizeof s);
-    s.family = &cf_toeplitz_family;
-    for (int a = 0; a < 3; ++a)
-        s.basis[a] = s.tiles[a] = 1;
-    if (layer->batch > 0 && feasible(layer, pass, &s, &why) && runs_on(device, layer, pass, &s, &why))
-        visit(&s, user);
-    return CONV_FFT_SUCCESS;
-}
-
 const cf_family cf_toeplitz_family = {.name = "toeplitz",
                                       .search_space = CF_SEARCH_SINGLE,
                                       .feasible = feasible,
@@ -87,5 +72,4 @@ const cf_family cf_toeplitz_family = {.name = "toeplitz",
                                       .release = release,
                                       .workspace = workspace,
                                       .run = cf_toeplitz_run,
-                                      .predict = cf_toeplitz_predict,
-                                      .candidates = candidates};
+                                      .predict = cf_toeplitz_predict};

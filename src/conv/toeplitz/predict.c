@@ -41,12 +41,8 @@ void cf_toeplitz_predict(const cf_layer *layer, const cf_device *device, int pas
     (void)strategy;
     const cf_gpu *gpu = cf_gpu_of_layers(device);
     cf_toeplitz_config c;
-    int64_t x[5], y[5], w[5];
-    cf_layer_extents(layer, x, y, w);
-    const double bytes = cf_cost_elements(x) * (double)cf_dtype_bytes(layer->x.dtype) +
-                         cf_cost_elements(y) * (double)cf_dtype_bytes(layer->y.dtype) +
-                         cf_cost_weight_bytes(layer, pass);
-    cf_stage_cost whole = cf_cost_of(device, bytes, 0.0, 1.0);
+    cf_stage_cost whole = cf_cost_definition(layer, pass);
+    whole.seconds = cf_cost_of(device, whole.bytes, 0.0, 1.0).seconds;
     if (gpu && layer->batch > 0 &&
         cf_toeplitz_configure(layer, pass, &gpu->properties, false, &c) == CONV_FFT_SUCCESS) {
         const double clock = 0.89e3 * (double)gpu->properties.clock_khz,
@@ -54,7 +50,6 @@ void cf_toeplitz_predict(const cf_layer *layer, const cf_device *device, int pas
                      blocks = (double)c.grid[0] * (double)c.grid[1];
         /* With few blocks, multiprocessors are idle. */
         const double share = fmin(1.0, blocks / (double)gpu->properties.multiprocessors);
-        whole.operations = 2.0 * cf_cost_elements(pass == CF_PASS_DATA ? x : y) * c.kernel[0] * c.kernel[1];
         whole.seconds =
             fmax(whole.seconds, device->stage_seconds + tiles * tile_cycles(&c) /
                                                             (share * clock * (double)gpu->properties.multiprocessors));

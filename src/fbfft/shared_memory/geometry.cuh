@@ -54,6 +54,7 @@
  */
 #pragma once
 
+#include "fbfft/common/padding.cuh"
 #include "fbfft/common/storage.cuh"
 #include "fbfft/shared_memory/call.h"
 #include "fbfft/shared_memory/in_place_order.cuh"
@@ -69,12 +70,6 @@ enum SpectrumOrder {
     BY_COLUMN,
     BY_ROW
 }; /* the index of a spectrum in which neighbouring threads differ */
-enum PaddingMode {
-    ZEROS,
-    CIRCULAR,
-    REFLECT,
-    REPLICATE
-};
 
 /* One axis of core/window.h. If another kernel transforms the axis, each of its elements is a slice, that is, a row
  * of its own. */

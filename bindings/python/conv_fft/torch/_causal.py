@@ -106,9 +106,11 @@ def _step(x, conv_state, weight, bias, activation, precision=None):
     one, state = x.dim() == 2, conv_state.shape[2]
     if one:
         x = x.unsqueeze(2)
-    window = torch.cat((conv_state.detach().to(x.dtype), x), 2)
-    with torch.no_grad():
-        conv_state.copy_(window.narrow(2, x.shape[2], state))
+    held = conv_state.detach()
+    window = torch.cat((held.to(x.dtype), x), 2)
+    with torch.no_grad():  # a state of another type is not rounded to x's
+        held = window if held.dtype == x.dtype else torch.cat((held, x.to(held.dtype)), 2)
+        conv_state.copy_(held.narrow(2, x.shape[2], state))
     used = window.narrow(2, state - taps + 1, taps - 1 + x.shape[2])
     if x.shape[2] == 1:
         y = _one_sample(used, weight, bias)

@@ -37,4 +37,13 @@ double cf_cost_weight_bytes(const cf_layer *layer, int pass) {
     return cf_cost_elements(w) * (double)cf_dtype_bytes(pass == CF_PASS_WEIGHTS ? layer->gw.dtype : layer->w.dtype);
 }
 
+cf_stage_cost cf_cost_definition(const cf_layer *layer, int pass) {
+    int64_t x[5], y[5], w[5];
+    cf_layer_extents(layer, x, y, w);
+    const double bytes = cf_cost_elements(x) * (double)cf_dtype_bytes(layer->x.dtype) +
+                         cf_cost_elements(y) * (double)cf_dtype_bytes(layer->y.dtype) +
+                         cf_cost_weight_bytes(layer, pass);
+    return cf_cost_unpredicted(bytes, 2.0 * cf_cost_elements(y) * cf_cost_elements(w) / (double)w[0]);
+}
+
 cf_stage_cost cf_cost_unpredicted(double bytes, double operations) { return (cf_stage_cost){bytes, operations, -1.0}; }
