@@ -107,11 +107,12 @@ static void compare_elements(const tensor *actual, const double *expected, const
                              comparison *c) {
     const double round = ref_dtype_roundoff(actual->dtype), floor = ref_dtype_floor(actual->dtype);
     const int64_t slice = actual->count / actual->extent[0];
+    const double whole = rms_of(magnitude, actual->count);
     for (int64_t first = 0; first < actual->count; first += slice) {
         const double rms = rms_of(magnitude + first, slice);
         for (int64_t i = first; i < first + slice; i++) {
             const double error = fabs(tensor_load(actual, i) - expected[i]);
-            const double unit = allowed.compute * (magnitude[i] + rms);
+            const double unit = allowed.compute * (magnitude[i] + rms + whole / 4);
             const double beyond = error - round * fabs(expected[i]) - floor;
             const double ratio = beyond <= 0 ? 0 : unit > 0 ? beyond / unit : beyond > 0 ? INFINITY : NAN;
             if (isnan(ratio) ? !isnan(c->element_ratio) : ratio > c->element_ratio) {
