@@ -1,0 +1,379 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Plan-time geometry of convolutions by their definition. */
+#include "core/arith.h"
+#include "core/dtype.h"
+#include "core/window.h"
+#include "cpu/spatial/convolution.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+/* Bytes of the packed signal of a task and of the packed weights that tiles read again and again: both should stay in
+ * a core's second-level cache. Bytes of samples that are packed at a time for the gradient of w. */
+static const size_t signal_bytes = 512 << 10, weights_bytes = 192 << 10, samples_bytes = 8 << 20;
+
+enum {
+    MAX_SIDE_ALONE = 4, /* with at most so many channels, each is packed on its own */
+    SLICES = 64         /* channelwise gradients of w: blocks of lanes times slices of the batch, about */
+};
+
+static bool is_data(const cf_convolution *c) { return c->desc.kind == CF_CGEMM_BACKWARD_DATA; }
+static bool is_weights(const cf_convolution *c) { return c->desc.kind == CF_CGEMM_BACKWARD_WEIGHTS; }
+
+static conv_fft_status numbers(int64_t count, int64_t **memory) {
+    *memory = calloc((size_t)cf_max(1, count), sizeof **memory);
+    return *memory ? CONV_FFT_SUCCESS : cf_fail_memory((size_t)count * sizeof **memory, "a spatial convolution");
+}
+
+/* ------------------------------------------------------------------------------------------------------------ axes */
+
+/* y and gw: one lattice, of all positions. Offsets count coordinates. */
+static conv_fft_status whole_lattice(const cf_convolution_axis *a, cf_lattice *lattice) {
+    *lattice = (cf_lattice){.step = 1, .count = a->output, .pace = a->stride, .taps = (int)a->taps};
+    CF_FORWARD(numbers(a->taps, &lattice->tap));
+    CF_FORWARD(numbers(a->taps, &lattice->offset));
+    for (int64_t t = 0; t < a->taps; ++t) {
+        lattice->tap[t] = t;
+        lattice->offset[t] = t * a->dilation;
+    }
+    return CONV_FFT_SUCCESS;
+}
+
+/* gx: element start + j * step = origin + o * stride + tap * dilation reads gy[o]. *low: the smallest offset. */
+static conv_fft_status part_lattice(const cf_convolution_axis *a, int64_t start, cf_lattice *lattice, int64_t *low) {
+    *lattice =
+        (cf_lattice){.start = start, .step = a->stride, .count = cf_ceil_div(a->input - start, a->stride), .pace = 1};
+    CF_FORWARD(numbers(a->taps, &lattice->tap));
+    CF_FORWARD(numbers(a->taps, &lattice->offset));
+    for (int64_t t = 0; t < a->taps; ++t) {
+        const int64_t distance = start - a->origin - t * a->dilation;
+        if (cf_mod(distance, a->stride) != 0)
+            continue;
+        const int64_t offset = cf_floor_div(distance, a->stride);
+        /* Taps that meet no element of gy add nothing. */
+        if (offset + lattice->count <= 0 || offset >= a->output)
+            continue;
+        lattice->tap[lattice->taps] = t;
+        lattice->offset[lattice->taps++] = offset;
+        *low = cf_min(*low, offset);
+    }
+    return CONV_FFT_SUCCESS;
+}
+
+static conv_fft_status make_lattices(cf_convolution *c, int axis, int64_t *low) {
+    const cf_convolution_axis *const a = &c->desc.axis[axis];
+    const int64_t count = is_data(c) ? cf_min(a->stride, a->input) : 1;
+    c->lattice[axis] = calloc((size_t)count, sizeof *c->lattice[axis]);
+    if (!c->lattice[axis])
+        return cf_fail_memory((size_t)count * sizeof *c->lattice[axis], "a spatial convolution");
+    c->lattices[axis] = count;
+    *low = 0;
+    if (!is_data(c))
+        return whole_lattice(a, c->lattice[axis]);
+    *low = INT64_MAX;
+    for (int64_t i = 0; i < count; ++i)
+        CF_FORWARD(part_lattice(a, i, &c->lattice[axis][i], low));
+    if (*low == INT64_MAX)
+        *low = 0;
+    for (int64_t i = 0; i < count; ++i)
+        for (int t = 0; t < c->lattice[axis][i].taps; ++t)
+            c->lattice[axis][i].offset[t] -= *low;
+    return CONV_FFT_SUCCESS;
+}
+
+/* Where coordinate 0 of the packed signal is, how it continues outside of the tensor, and what is read. */
+static conv_fft_status make_axis(cf_convolution *c, int axis) {
+    const cf_convolution_axis *const a = &c->desc.axis[axis];
+    cf_packed_axis *const packed = &c->axis[axis];
+    int64_t low = 0;
+    CF_FORWARD(make_lattices(c, axis, &low));
+    const cf_axis_window window = {.size = is_data(c) ? a->output : a->input,
+                                   .lower = INT64_MIN,
+                                   .upper = INT64_MAX,
+                                   .mode = is_data(c) ? CONV_FFT_PAD_ZEROS : a->mode};
+    const int64_t origin = is_data(c) ? low : a->origin;
+    packed->span = packed->count = 1;
+    for (int64_t i = 0; i < c->lattices[axis]; ++i) {
+        const cf_lattice *const l = &c->lattice[axis][i];
+        for (int t = 0; t < l->taps; ++t) {
+            packed->span = cf_max(packed->span, l->offset[t] + 1);
+            packed->count = cf_max(packed->count, l->offset[t] + (l->count - 1) * l->pace + 1);
+        }
+    }
+    packed->phases = axis == 2 && !is_data(c) ? a->stride : 1;
+    packed->width = cf_ceil_div(packed->count, packed->phases);
+    CF_FORWARD(numbers(packed->phases * packed->width, &packed->index));
+    for (int64_t i = 0; i < packed->phases * packed->width; ++i)
+        packed->index[i] = CF_NOT_READ;
+    for (int64_t i = 0; i < c->lattices[axis]; ++i) {
+        cf_lattice *const l = &c->lattice[axis][i];
+        for (int t = 0; t < l->taps; ++t) {
+            const int64_t phase = l->offset[t] % packed->phases, first = l->offset[t] / packed->phases;
+            /* Of columns, a phase is packed whole, of rows only those that are read. */
+            const int64_t pace = axis == 2 ? 1 : l->pace;
+            for (int64_t j = axis == 2 ? -first : 0; axis == 2 ? first + j < packed->width : j < l->count; ++j) {
+                const int64_t place = first + j * pace;
+                packed->index[phase * packed->width + place] =
+                    cf_window_index(&window, origin + place * packed->phases + phase);
+            }
+            if (axis == 2)
+                l->offset[t] = phase * packed->width + first;
+        }
+        if (axis == 2)
+            l->pace = 1;
+    }
+    return CONV_FFT_SUCCESS;
+}
+
+/* The longest stretch of each phase with neighbouring indices. */
+static conv_fft_status find_inside(cf_packed_axis *packed) {
+    packed->inside = calloc((size_t)packed->phases, sizeof *packed->inside);
+    if (!packed->inside)
+        return cf_fail_memory((size_t)packed->phases * sizeof *packed->inside, "a spatial convolution");
+    for (int64_t phase = 0; phase < packed->phases; ++phase) {
+        const int64_t *const index = packed->index + phase * packed->width;
+        int64_t best = 0, best_from = 0;
+        for (int64_t i = 0, from = 0; i < packed->width; ++i) {
+            if (index[i] < 0 || i == from || index[i] != index[i - 1] + packed->phases)
+                from = index[i] < 0 ? i + 1 : i;
+            if (i + 1 - from > best) {
+                best = i + 1 - from;
+                best_from = from;
+            }
+        }
+        packed->inside[phase][0] = phase * packed->width + best_from;
+        packed->inside[phase][1] = packed->inside[phase][0] + best;
+    }
+    return CONV_FFT_SUCCESS;
+}
+
+/* ----------------------------------------------------------------------------------------------------------- tiles */
+
+/* Numbers from one tap to the next in packed weights. */
+static int64_t tap_numbers(const cf_convolution *c) { return c->channelwise ? c->block : c->side * c->block; }
+
+static int64_t place_of(const cf_convolution *c, int64_t z, int64_t y, int64_t x) {
+    return ((z * c->extent[1] + y) * c->axis[2].phases * c->axis[2].width + x) * c->side;
+}
+
+/* y, gx: offsets of all taps, lattice by lattice. Each tap is in one lattice of each axis. */
+static conv_fft_status make_tap_offsets(cf_convolution *c) {
+    const cf_convolution_axis *const axis = c->desc.axis;
+    CF_FORWARD(numbers(c->taps, &c->a_offset));
+    CF_FORWARD(numbers(c->taps, &c->b_offset));
+    int64_t count = 0;
+    for (int64_t i = 0; i < c->lattices[0] * c->lattices[1] * c->lattices[2]; ++i) {
+        const cf_lattice *const z = &c->lattice[0][i / c->lattices[2] / c->lattices[1]],
+                                *const y = &c->lattice[1][i / c->lattices[2] % c->lattices[1]],
+                                *const x = &c->lattice[2][i % c->lattices[2]];
+        for (int64_t t = 0; t < (int64_t)z->taps * y->taps * x->taps; ++t, ++count) {
+            const int64_t tz = t / x->taps / y->taps, ty = t / x->taps % y->taps, tx = t % x->taps;
+            c->a_offset[count] =
+                ((z->tap[tz] * axis[1].taps + y->tap[ty]) * axis[2].taps + x->tap[tx]) * tap_numbers(c);
+            c->b_offset[count] = place_of(c, z->offset[tz], y->offset[ty], x->offset[tx]);
+        }
+    }
+    return CONV_FFT_SUCCESS;
+}
+
+/* gw: offsets of all rows of gy, and runs of taps. */
+static conv_fft_status make_row_offsets(cf_convolution *c) {
+    const cf_convolution_axis *const axis = c->desc.axis;
+    const int64_t rows = axis[0].output * axis[1].output;
+    CF_FORWARD(numbers(rows, &c->a_offset));
+    CF_FORWARD(numbers(rows, &c->b_offset));
+    for (int64_t i = 0; i < rows; ++i) {
+        c->a_offset[i] = i * axis[2].output * c->block;
+        c->b_offset[i] = place_of(c, i / axis[1].output * axis[0].stride, i % axis[1].output * axis[1].stride, 0);
+    }
+    c->run = calloc((size_t)c->taps, sizeof *c->run);
+    if (!c->run)
+        return cf_fail_memory((size_t)c->taps * sizeof *c->run, "a spatial convolution");
+    /* Taps `step` apart read one phase, and columns that are dilation * step / stride apart. */
+    const int64_t gcd = cf_gcd(axis[2].stride, axis[2].dilation), step = axis[2].stride / gcd;
+    const bool alone = c->side == CF_TILE_CHANNELS && !c->channelwise;
+    for (int64_t i = 0; i < axis[0].taps * axis[1].taps; ++i)
+        for (int64_t x = 0; x < axis[2].taps; ++x) {
+            const bool first = alone || axis[2].dilation != gcd || x < step;
+            if (!first)
+                continue;
+            const int64_t z = i / axis[1].taps, y = i % axis[1].taps;
+            c->run[c->runs++] =
+                (cf_tap_run){.first = i * axis[2].taps + x,
+                             .step = step,
+                             .count = alone || axis[2].dilation != gcd ? 1 : cf_ceil_div(axis[2].taps - x, step),
+                             .offset = place_of(c, c->lattice[0][0].offset[z], c->lattice[1][0].offset[y],
+                                                c->lattice[2][0].offset[x])};
+        }
+    return CONV_FFT_SUCCESS;
+}
+
+/* ---------------------------------------------------------------------------------------------------------- blocks */
+
+static double lanes_used(int64_t count, int64_t width) {
+    return (double)count / (double)cf_max(1, cf_round_up(count, width));
+}
+
+/* Find what stands in vectors. */
+static void choose_vectors(cf_convolution *c) {
+    const cf_convolution_desc *const d = &c->desc;
+    const int64_t width = c->kernels->tiles->width, own_vectors = cf_ceil_div(c->own, width);
+    c->channelwise = d->in_channels == 1 && 2 * c->own <= width;
+    c->samples_are_lanes = lanes_used(d->batch, width) > lanes_used(d->groups, width);
+    /* Of one or three vectors, half of the last pair would be empty. */
+    c->vectors = c->channelwise || own_vectors == 1 || own_vectors == 3 ? 1 : 2;
+    c->block = c->vectors * width;
+    c->side = c->channelwise ? width : c->summed <= MAX_SIDE_ALONE ? 1 : CF_TILE_CHANNELS;
+    c->blocks = cf_ceil_div(c->own, c->block);
+    c->sides = c->channelwise ? 1 : cf_ceil_div(c->summed, c->side);
+}
+
+static int64_t max_positions(const cf_convolution *c, int axis) {
+    return c->lattice[axis][0].count; /* the first lattice is the longest */
+}
+
+static void set_extents(cf_convolution *c) {
+    for (int a = 0; a < 2; ++a)
+        c->extent[a] = cf_min(c->axis[a].count, (c->rows[a] - 1) * c->lattice[a][0].pace + cf_max(1, c->axis[a].span));
+}
+
+static int64_t tasks(const cf_convolution *c) {
+    return (c->channelwise ? cf_channelwise_blocks(c) * cf_channelwise_items(c) : c->desc.groups * c->desc.batch) *
+           cf_ceil_div(max_positions(c, 0), c->rows[0]) * cf_ceil_div(max_positions(c, 1), c->rows[1]);
+}
+
+static int64_t task_signal(const cf_convolution *c) { return cf_packed_block(c) * c->sides * (int64_t)c->real; }
+
+/* y, gx: the positions of a task. Fewer positions read more of their neighbours' input again. */
+static void choose_rows(cf_convolution *c) {
+    for (int a = 0; a < 2; ++a)
+        c->rows[a] = cf_max(1, max_positions(c, a));
+    set_extents(c);
+    while (task_signal(c) > (int64_t)signal_bytes && (c->rows[0] > 1 || c->rows[1] > 1)) {
+        int64_t *const rows = &c->rows[c->rows[0] > 1 ? 0 : 1];
+        *rows = cf_ceil_div(*rows, 2);
+        set_extents(c);
+    }
+    while (tasks(c) < 2 * c->device->threads && c->device->threads > 1) {
+        const int axis = c->rows[0] > 1 ? 0 : 1;
+        if (c->rows[axis] * c->lattice[axis][0].pace < 2 * c->axis[axis].span || c->rows[axis] < 4)
+            break;
+        c->rows[axis] = cf_ceil_div(c->rows[axis], 2);
+        set_extents(c);
+    }
+    c->parts = c->channelwise ? 1 : cf_min(c->blocks, cf_ceil_div(c->device->threads, cf_max(1, tasks(c))));
+}
+
+static void set_signal_sizes(cf_convolution *c) {
+    choose_rows(c);
+    const int64_t of_block = c->taps * tap_numbers(c) * (int64_t)c->real;
+    c->chunk = cf_max(1, (int64_t)weights_bytes / of_block);
+    c->weights_bytes = cf_align((size_t)(c->channelwise ? cf_channelwise_blocks(c) * c->desc.out_channels * of_block
+                                                        : c->desc.groups * c->blocks * c->sides * of_block));
+    c->signal_bytes = cf_align((size_t)task_signal(c));
+    c->result_bytes = cf_align((size_t)(c->rows[0] * c->rows[1] * max_positions(c, 2) * c->block) * c->real);
+}
+
+static void set_weights_sizes(cf_convolution *c) {
+    for (int a = 0; a < 2; ++a)
+        c->extent[a] = c->axis[a].count;
+    const int64_t outputs = cf_convolution_outputs(c) * c->block, blocks = c->channelwise ? 1 : c->blocks;
+    c->signal_bytes = cf_align((size_t)task_signal(c));
+    c->result_bytes = cf_align((size_t)(outputs * blocks) * c->real);
+    c->weights_bytes = cf_align((size_t)(c->taps * tap_numbers(c) * blocks * c->sides) * c->real);
+    const size_t sample = (c->signal_bytes + c->result_bytes) * (size_t)c->desc.groups;
+    c->chunk = cf_max(1, cf_min(c->desc.batch, (int64_t)(samples_bytes / cf_max(1, (int64_t)sample))));
+    c->parts = c->channelwise ? cf_max(1, cf_min(cf_channelwise_items(c), SLICES / cf_channelwise_blocks(c))) : 1;
+}
+
+conv_fft_status cf_cpu_convolution_create(cf_device *device, const cf_convolution_desc *desc, cf_convolution **result) {
+    cf_convolution *c = calloc(1, sizeof *c);
+    if (!c)
+        return cf_fail_memory(sizeof *c, "a spatial convolution");
+    c->device = device;
+    c->desc = *desc;
+    c->kernels = cf_real(cf_cpu(device)->kernels, cf_compute_dtype(desc->x.dtype));
+    c->real = cf_dtype_bytes(cf_compute_dtype(desc->x.dtype));
+    c->taps = desc->axis[0].taps * desc->axis[1].taps * desc->axis[2].taps;
+    c->own = is_data(c) ? desc->in_channels : desc->out_channels;
+    c->summed = is_data(c) ? desc->out_channels : desc->in_channels;
+    choose_vectors(c);
+    conv_fft_status status = CONV_FFT_SUCCESS;
+    for (int a = 0; a < 3 && status == CONV_FFT_SUCCESS; ++a)
+        status = make_axis(c, a);
+    if (status == CONV_FFT_SUCCESS)
+        status = find_inside(&c->axis[2]);
+    if (status == CONV_FFT_SUCCESS) {
+        is_weights(c) ? set_weights_sizes(c) : set_signal_sizes(c);
+        status = is_weights(c) ? make_row_offsets(c) : make_tap_offsets(c);
+    }
+    if (status != CONV_FFT_SUCCESS) {
+        cf_cpu_convolution_destroy(c);
+        return status;
+    }
+    *result = c;
+    return CONV_FFT_SUCCESS;
+}
+
+void cf_cpu_convolution_destroy(cf_convolution *c) {
+    if (!c)
+        return;
+    for (int a = 0; a < 3; ++a) {
+        for (int64_t i = 0; i < c->lattices[a]; ++i) {
+            free(c->lattice[a][i].tap);
+            free(c->lattice[a][i].offset);
+        }
+        free(c->lattice[a]);
+        free(c->axis[a].index);
+        free(c->axis[a].inside);
+    }
+    free(c->a_offset);
+    free(c->b_offset);
+    free(c->run);
+    free(c);
+}
+
+size_t cf_cpu_convolution_scratch(const cf_convolution *c) {
+    return is_weights(c) ? cf_convolve_weights_scratch(c)
+                         : c->weights_bytes + (size_t)c->device->threads * (c->signal_bytes + c->result_bytes);
+}
+
+conv_fft_status cf_cpu_convolve(const cf_convolution *c, void *x, void *w, void *y, const void *bias, bool accumulate,
+                                void *scratch, struct CUstream_st *stream) {
+    (void)stream;
+    const cf_convolution_desc *const d = &c->desc;
+    const double work = 2.0 * (double)d->batch * (double)d->groups * (double)d->in_channels * (double)d->out_channels *
+                        (double)cf_convolution_outputs(c) * (double)c->taps;
+    const int threads = cf_cpu_threads(c->device, c->device->threads, work);
+    if (is_weights(c))
+        cf_convolve_weights(c, x, y, w, accumulate, scratch, threads);
+    else if (is_data(c))
+        cf_convolve_signal(c, y, w, NULL, x, accumulate, scratch, threads);
+    else
+        cf_convolve_signal(c, x, w, bias, y, accumulate, scratch, threads);
+    return CONV_FFT_SUCCESS;
+}
+
+/* Seconds of one thread. Memory counts for the tensors once, and for packing once more. */
+double cf_cpu_convolution_seconds(const cf_device *device, const cf_convolution_desc *desc) {
+    cf_convolution c = {.desc = *desc, .kernels = cf_real(cf_cpu(device)->kernels, cf_compute_dtype(desc->x.dtype))};
+    double inputs = 1, outputs = 1, taps = 1;
+    for (int a = 0; a < 3; ++a) {
+        inputs *= (double)desc->axis[a].input;
+        outputs *= (double)desc->axis[a].output;
+        taps *= (double)desc->axis[a].taps;
+    }
+    c.own = is_data(&c) ? desc->in_channels : desc->out_channels;
+    c.summed = is_data(&c) ? desc->out_channels : desc->in_channels;
+    choose_vectors(&c);
+    const double planes = (double)desc->batch * (double)desc->groups,
+                 numbers = planes * (inputs * (double)desc->in_channels + outputs * (double)desc->out_channels);
+    double products = planes * outputs * taps * (double)desc->in_channels * (double)desc->out_channels;
+    if (!c.channelwise)
+        products /= lanes_used(c.own, c.block);
+    else
+        products /= c.samples_are_lanes ? lanes_used(desc->batch, c.block) : lanes_used(desc->groups, c.block);
+    const double rate = (c.channelwise ? 1.5e9 : 3e9) * (double)c.kernels->tiles->width;
+    return 2.0 * products / (rate * (double)device->threads) + 12.0 * numbers / device->bandwidth +
+           device->stage_seconds;
+}
