@@ -13,8 +13,9 @@
 static const size_t signal_bytes = 512 << 10, weights_bytes = 192 << 10, samples_bytes = 8 << 20;
 
 enum {
-    MAX_SIDE_ALONE = 4, /* with at most so many channels, each is packed on its own */
-    SLICES = 64         /* channelwise gradients of w: blocks of lanes times slices of the batch, about */
+    MAX_PLANAR = 4,   /* with at most so many channels, each is packed on its own */
+    MIN_CLIPPED = 32, /* channels whose sum is worth a load and a store of each number of a tile */
+    SLICES = 64       /* channelwise gradients of w: blocks of lanes times slices of the batch, about */
 };
 
 static bool is_data(const cf_convolution *c) { return c->desc.kind == CF_CGEMM_BACKWARD_DATA; }
@@ -27,11 +28,17 @@ static conv_fft_status numbers(int64_t count, int64_t **memory) {
 
 /* ------------------------------------------------------------------------------------------------------------ axes */
 
+static conv_fft_status lattice_taps(int64_t taps, cf_lattice *lattice) {
+    CF_FORWARD(numbers(taps, &lattice->tap));
+    CF_FORWARD(numbers(taps, &lattice->offset));
+    CF_FORWARD(numbers(taps, &lattice->from));
+    return numbers(taps, &lattice->to);
+}
+
 /* y and gw: one lattice, of all positions. Offsets count coordinates. */
 static conv_fft_status whole_lattice(const cf_convolution_axis *a, cf_lattice *lattice) {
     *lattice = (cf_lattice){.step = 1, .count = a->output, .pace = a->stride, .taps = (int)a->taps};
-    CF_FORWARD(numbers(a->taps, &lattice->tap));
-    CF_FORWARD(numbers(a->taps, &lattice->offset));
+    CF_FORWARD(lattice_taps(a->taps, lattice));
     for (int64_t t = 0; t < a->taps; ++t) {
         lattice->tap[t] = t;
         lattice->offset[t] = t * a->dilation;
@@ -43,8 +50,7 @@ static conv_fft_status whole_lattice(const cf_convolution_axis *a, cf_lattice *l
 static conv_fft_status part_lattice(const cf_convolution_axis *a, int64_t start, cf_lattice *lattice, int64_t *low) {
     *lattice =
         (cf_lattice){.start = start, .step = a->stride, .count = cf_ceil_div(a->input - start, a->stride), .pace = 1};
-    CF_FORWARD(numbers(a->taps, &lattice->tap));
-    CF_FORWARD(numbers(a->taps, &lattice->offset));
+    CF_FORWARD(lattice_taps(a->taps, lattice));
     for (int64_t t = 0; t < a->taps; ++t) {
         const int64_t distance = start - a->origin - t * a->dilation;
         if (cf_mod(distance, a->stride) != 0)
@@ -81,6 +87,19 @@ static conv_fft_status make_lattices(cf_convolution *c, int axis, int64_t *low) 
     return CONV_FFT_SUCCESS;
 }
 
+static void find_padding(const cf_packed_axis *packed, cf_lattice *l) {
+    for (int t = 0; t < l->taps; ++t) {
+        const int64_t *const index = packed->index + l->offset[t];
+        int64_t from = 0, to = l->count;
+        while (from < to && index[from * l->pace] == CF_PADDING)
+            ++from;
+        while (to > from && index[(to - 1) * l->pace] == CF_PADDING)
+            --to;
+        l->from[t] = from;
+        l->to[t] = to;
+    }
+}
+
 /* Where coordinate 0 of the packed signal is, how it continues outside of the tensor, and what is read. */
 static conv_fft_status make_axis(cf_convolution *c, int axis) {
     const cf_convolution_axis *const a = &c->desc.axis[axis];
@@ -100,7 +119,7 @@ static conv_fft_status make_axis(cf_convolution *c, int axis) {
             packed->count = cf_max(packed->count, l->offset[t] + (l->count - 1) * l->pace + 1);
         }
     }
-    packed->phases = axis == 2 && !is_data(c) ? a->stride : 1;
+    packed->phases = axis == 2 && c->desc.kind == CF_CGEMM_FORWARD ? a->stride : 1;
     packed->width = cf_ceil_div(packed->count, packed->phases);
     CF_FORWARD(numbers(packed->phases * packed->width, &packed->index));
     for (int64_t i = 0; i < packed->phases * packed->width; ++i)
@@ -120,9 +139,32 @@ static conv_fft_status make_axis(cf_convolution *c, int axis) {
                 l->offset[t] = phase * packed->width + first;
         }
         if (axis == 2)
-            l->pace = 1;
+            l->pace /= packed->phases;
+        find_padding(packed, l);
     }
     return CONV_FFT_SUCCESS;
+}
+
+/* The coordinates from the first to the last that are inside of their phase, if their indices are neighbours, too. */
+static void find_straight(cf_packed_axis *packed) {
+    int64_t from = INT64_MAX, to = 0, distance = 0;
+    for (int64_t phase = 0; phase < packed->phases; ++phase) {
+        const int64_t *const inside = packed->inside[phase];
+        if (inside[1] == inside[0])
+            continue;
+        const int64_t first = (inside[0] - phase * packed->width) * packed->phases + phase,
+                      own = packed->index[inside[0]] - first;
+        if (from < INT64_MAX && own != distance)
+            return;
+        distance = own;
+        from = cf_min(from, first);
+        to = cf_max(to, first + (inside[1] - inside[0] - 1) * packed->phases + 1);
+    }
+    if (packed->phases == 1 || to <= from)
+        return;
+    packed->straight[0] = from;
+    packed->straight[1] = to;
+    packed->straight_index = from + distance;
 }
 
 /* The longest stretch of each phase with neighbouring indices. */
@@ -144,6 +186,7 @@ static conv_fft_status find_inside(cf_packed_axis *packed) {
         packed->inside[phase][0] = phase * packed->width + best_from;
         packed->inside[phase][1] = packed->inside[phase][0] + best;
     }
+    find_straight(packed);
     return CONV_FFT_SUCCESS;
 }
 
@@ -153,7 +196,7 @@ static conv_fft_status find_inside(cf_packed_axis *packed) {
 static int64_t tap_numbers(const cf_convolution *c) { return c->channelwise ? c->block : c->side * c->block; }
 
 static int64_t place_of(const cf_convolution *c, int64_t z, int64_t y, int64_t x) {
-    return ((z * c->extent[1] + y) * c->axis[2].phases * c->axis[2].width + x) * c->side;
+    return ((z * c->extent[1] + y) * c->axis[2].phases * c->axis[2].width + x) * c->column;
 }
 
 /* y, gx: offsets of all taps, lattice by lattice. Each tap is in one lattice of each axis. */
@@ -189,19 +232,14 @@ static conv_fft_status make_row_offsets(cf_convolution *c) {
     c->run = calloc((size_t)c->taps, sizeof *c->run);
     if (!c->run)
         return cf_fail_memory((size_t)c->taps * sizeof *c->run, "a spatial convolution");
-    /* Taps `step` apart read one phase, and columns that are dilation * step / stride apart. */
-    const int64_t gcd = cf_gcd(axis[2].stride, axis[2].dilation), step = axis[2].stride / gcd;
-    const bool alone = c->side == CF_TILE_CHANNELS && !c->channelwise;
+    /* Lanes are the taps of a row, if these read neighbouring columns. */
+    const bool alone = (!c->planar && !c->channelwise) || axis[2].dilation != 1;
     for (int64_t i = 0; i < axis[0].taps * axis[1].taps; ++i)
-        for (int64_t x = 0; x < axis[2].taps; ++x) {
-            const bool first = alone || axis[2].dilation != gcd || x < step;
-            if (!first)
-                continue;
+        for (int64_t x = 0; x < (alone ? axis[2].taps : 1); ++x) {
             const int64_t z = i / axis[1].taps, y = i % axis[1].taps;
             c->run[c->runs++] =
                 (cf_tap_run){.first = i * axis[2].taps + x,
-                             .step = step,
-                             .count = alone || axis[2].dilation != gcd ? 1 : cf_ceil_div(axis[2].taps - x, step),
+                             .count = alone ? 1 : axis[2].taps,
                              .offset = place_of(c, c->lattice[0][0].offset[z], c->lattice[1][0].offset[y],
                                                 c->lattice[2][0].offset[x])};
         }
@@ -223,7 +261,9 @@ static void choose_vectors(cf_convolution *c) {
     /* Of one or three vectors, half of the last pair would be empty. */
     c->vectors = c->channelwise || own_vectors == 1 || own_vectors == 3 ? 1 : 2;
     c->block = c->vectors * width;
-    c->side = c->channelwise ? width : c->summed <= MAX_SIDE_ALONE ? 1 : CF_TILE_CHANNELS;
+    c->planar = !c->channelwise && c->summed <= MAX_PLANAR;
+    c->side = c->channelwise ? width : c->planar ? c->summed : CF_TILE_CHANNELS;
+    c->column = c->planar ? 1 : c->side;
     c->blocks = cf_ceil_div(c->own, c->block);
     c->sides = c->channelwise ? 1 : cf_ceil_div(c->summed, c->side);
 }
@@ -235,6 +275,7 @@ static int64_t max_positions(const cf_convolution *c, int axis) {
 static void set_extents(cf_convolution *c) {
     for (int a = 0; a < 2; ++a)
         c->extent[a] = cf_min(c->axis[a].count, (c->rows[a] - 1) * c->lattice[a][0].pace + cf_max(1, c->axis[a].span));
+    c->channel = c->planar ? cf_packed_positions(c) : 1;
 }
 
 static int64_t tasks(const cf_convolution *c) {
@@ -264,8 +305,20 @@ static void choose_rows(cf_convolution *c) {
     c->parts = c->channelwise ? 1 : cf_min(c->blocks, cf_ceil_div(c->device->threads, cf_max(1, tasks(c))));
 }
 
+/* The share of the products along axis 2 that are not with padding. */
+static double share_of_signal(const cf_convolution *c) {
+    double used = 0, all = 0;
+    for (int64_t i = 0; i < c->lattices[2]; ++i)
+        for (int t = 0; t < c->lattice[2][i].taps; ++t) {
+            used += (double)(c->lattice[2][i].to[t] - c->lattice[2][i].from[t]);
+            all += (double)c->lattice[2][i].count;
+        }
+    return all > 0 ? used / all : 1;
+}
+
 static void set_signal_sizes(cf_convolution *c) {
     choose_rows(c);
+    c->clipped = !c->channelwise && c->summed >= MIN_CLIPPED && share_of_signal(c) < 0.8;
     const int64_t of_block = c->taps * tap_numbers(c) * (int64_t)c->real;
     c->chunk = cf_max(1, (int64_t)weights_bytes / of_block);
     c->weights_bytes = cf_align((size_t)(c->channelwise ? cf_channelwise_blocks(c) * c->desc.out_channels * of_block
@@ -277,6 +330,7 @@ static void set_signal_sizes(cf_convolution *c) {
 static void set_weights_sizes(cf_convolution *c) {
     for (int a = 0; a < 2; ++a)
         c->extent[a] = c->axis[a].count;
+    c->channel = c->planar ? cf_packed_positions(c) : 1;
     const int64_t outputs = cf_convolution_outputs(c) * c->block, blocks = c->channelwise ? 1 : c->blocks;
     c->signal_bytes = cf_align((size_t)task_signal(c));
     c->result_bytes = cf_align((size_t)(outputs * blocks) * c->real);
@@ -322,6 +376,8 @@ void cf_cpu_convolution_destroy(cf_convolution *c) {
         for (int64_t i = 0; i < c->lattices[a]; ++i) {
             free(c->lattice[a][i].tap);
             free(c->lattice[a][i].offset);
+            free(c->lattice[a][i].from);
+            free(c->lattice[a][i].to);
         }
         free(c->lattice[a]);
         free(c->axis[a].index);

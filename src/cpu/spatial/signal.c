@@ -50,32 +50,64 @@ static bool next_part(const cf_convolution *c, const task *t, int64_t *index, pa
     return true;
 }
 
-/* sums += the products of `outer` blocks of channels, of which `run` channels are added. */
-static void add_products(const cf_convolution *c, const part *p, const char *signal, const char *weights, int64_t outer,
-                         int64_t run, char *sums) {
-    const cf_sum_tiles *const tiles = c->kernels->tiles;
-    const int64_t lanes = cf_sum_tile_lanes(c, p->count[2]),
-                  kind = c->channelwise ? CF_TILE_OWN
-                         : c->side == 1 ? CF_TILE_NEAR
-                                        : CF_TILE_APART,
-                  row = c->axis[2].phases * c->axis[2].width;
+/* sums += the products of the taps [from, to) of the part with positions [x, end) of row (z, y). */
+static void add_row(const cf_convolution *c, const part *p, cf_sum_tile *tile, const char *row, char *sums,
+                    int64_t from, int64_t to, int64_t x, int64_t end) {
+    const cf_sum_tile_kind kind = c->channelwise ? CF_TILE_OWN : c->planar ? CF_TILE_NEAR : CF_TILE_APART;
+    const int64_t lanes = cf_sum_tile_lanes(c, end - x);
+    tile->inner = to - from;
+    tile->a_offset = p->a_offset + from;
+    tile->b_offset = p->b_offset + from;
+    for (; x < end; x += lanes) {
+        tile->b = row + x * c->column * (int64_t)c->real;
+        tile->c = sums + x * c->block * (int64_t)c->real;
+        c->kernels->tiles->sum[kind][c->vectors - 1][cf_min(lanes, end - x) - 1](tile);
+    }
+}
+
+/* The taps of an axis that read some of the signal at position j, not padding. */
+static void taps_at(const cf_lattice *l, int64_t j, int64_t *from, int64_t *to) {
+    *from = 0;
+    *to = l->taps;
+    while (*from < *to && (j < l->from[*from] || j >= l->to[*from]))
+        ++*from;
+    while (*to > *from && (j < l->from[*to - 1] || j >= l->to[*to - 1]))
+        --*to;
+}
+
+/* sums += the products of `outer` blocks of channels, of which `run` channels are added. Products with rows of padding
+ * are left out. */
+static void add_products(const cf_convolution *c, const task *t, const part *p, const char *signal, const char *weights,
+                         int64_t outer, int64_t run, char *sums) {
+    const cf_lattice *const axis[2] = {p->axis[0], p->axis[1]}, *const columns = p->axis[2];
+    const int64_t width = c->axis[2].phases * c->axis[2].width * c->column * (int64_t)c->real,
+                  result = p->count[2] * c->block * (int64_t)c->real;
     cf_sum_tile tile = {.a = weights,
                         .outer = outer,
                         .a_step = c->taps * tap_numbers(c),
                         .b_step = cf_packed_block(c),
-                        .inner = p->taps,
-                        .a_offset = p->a_offset,
-                        .b_offset = p->b_offset,
                         .run = run,
-                        .run_step = 1,
+                        .run_step = c->channel,
                         .c_step = c->block};
     for (int64_t z = 0; z < p->count[0]; ++z)
         for (int64_t y = 0; y < p->count[1]; ++y) {
-            const int64_t first = (z * p->axis[0]->pace * c->extent[1] + y * p->axis[1]->pace) * row;
-            for (int64_t x = 0; x < p->count[2]; x += lanes) {
-                tile.b = signal + (first + x) * c->side * (int64_t)c->real;
-                tile.c = sums + ((z * p->count[1] + y) * p->count[2] + x) * c->block * (int64_t)c->real;
-                tiles->sum[kind][c->vectors - 1][cf_min(lanes, p->count[2] - x) - 1](&tile);
+            const char *const row = signal + (z * axis[0]->pace * c->extent[1] + y * axis[1]->pace) * width;
+            char *const to = sums + (z * p->count[1] + y) * result;
+            int64_t tz, end_z, ty, end_y;
+            taps_at(axis[0], t->at[0] + z, &tz, &end_z);
+            taps_at(axis[1], t->at[1] + y, &ty, &end_y);
+            /* All planes of taps at once, if no row of taps is left out between them. */
+            const int64_t planes = ty == 0 && end_y == axis[1]->taps ? end_z - tz : 1;
+            for (; tz < end_z; tz += planes) {
+                const int64_t first = (tz * axis[1]->taps + ty) * columns->taps,
+                              last = ((tz + planes - 1) * axis[1]->taps + end_y) * columns->taps;
+                if (!c->clipped) {
+                    add_row(c, p, &tile, row, to, first, last, 0, p->count[2]);
+                    continue;
+                }
+                for (int64_t i = first; i < last; ++i)
+                    add_row(c, p, &tile, row, to, i, i + 1, columns->from[i % columns->taps],
+                            columns->to[i % columns->taps]);
             }
         }
 }
@@ -123,12 +155,6 @@ static void store(const signal_call *call, const task *t, const part *p, const c
         }
 }
 
-static void pack_task(const signal_call *call, const task *t, const cf_lanes *lanes, char *to) {
-    const cf_convolution *const c = call->c;
-    const int64_t at[2] = {t->at[0] * c->lattice[0][0].pace, t->at[1] * c->lattice[1][0].pace};
-    cf_pack_signal(c, call->from, call->signal, lanes, at, to);
-}
-
 /* Result channels of block `block`, from number `lane` of it on. */
 static cf_lanes block_lanes(const signal_call *call, const task *t, int64_t block, int64_t lane) {
     const cf_convolution *const c = call->c;
@@ -153,10 +179,11 @@ static void compute_block(const signal_call *call, const task *t, int64_t block)
             clear(call, &p, &channels, l, t->sums);
         }
         for (int64_t side = 0; side < whole; side += c->chunk)
-            add_products(c, &p, t->signal + side * size, w + side * weights, cf_min(c->chunk, whole - side), c->side,
+            add_products(c, t, &p, t->signal + side * size, w + side * weights, cf_min(c->chunk, whole - side), c->side,
                          t->sums);
         if (whole < c->sides)
-            add_products(c, &p, t->signal + whole * size, w + whole * weights, 1, c->summed - whole * c->side, t->sums);
+            add_products(c, t, &p, t->signal + whole * size, w + whole * weights, 1, c->summed - whole * c->side,
+                         t->sums);
         for (int64_t l = 0; l < used; l += CF_MAX_LANES) {
             const cf_lanes lanes = block_lanes(call, t, block, l);
             store(call, t, &p, &lanes, t->sums + (size_t)l * c->real);
@@ -166,14 +193,10 @@ static void compute_block(const signal_call *call, const task *t, int64_t block)
 
 static void run_task(const signal_call *call, const task *t) {
     const cf_convolution *const c = call->c;
-    for (int64_t side = 0; side < c->sides; ++side) {
-        const int64_t first = side * c->side;
-        const cf_lanes lanes =
-            cf_lanes_make(t->group * call->from->group_stride + t->sample * call->from->sample_stride +
-                              first * call->from->channel_stride,
-                          call->from->channel_stride, cf_min(c->side, c->summed - first));
-        pack_task(call, t, &lanes, t->signal + side * cf_packed_block(c) * (int64_t)c->real);
-    }
+    const int64_t at[2] = {t->at[0] * c->lattice[0][0].pace, t->at[1] * c->lattice[1][0].pace};
+    for (int64_t side = 0; side < c->sides; ++side)
+        cf_pack_signal(c, call->from, call->signal, t->sample, t->group, side, at,
+                       t->signal + side * cf_packed_block(c) * (int64_t)c->real);
     for (int64_t block = t->part; block < c->blocks; block += c->parts)
         compute_block(call, t, block);
 }
@@ -184,6 +207,7 @@ static void run_channelwise(const signal_call *call, const task *t) {
     const bool data = c->desc.kind == CF_CGEMM_BACKWARD_DATA;
     const int64_t outs = c->desc.out_channels, weights = c->taps * c->block * (int64_t)c->real;
     const char *const w = call->weights + t->group * outs * weights;
+    const int64_t at[2] = {t->at[0] * c->lattice[0][0].pace, t->at[1] * c->lattice[1][0].pace};
     int64_t packed = -1;
     part p;
     for (int64_t i = 0; next_part(c, t, &i, &p);)
@@ -191,7 +215,7 @@ static void run_channelwise(const signal_call *call, const task *t) {
             const int64_t needed = data ? out : 0;
             if (needed != packed) {
                 const cf_lanes lanes = cf_channelwise_lanes(c, call->from, t->group, t->sample, needed);
-                pack_task(call, t, &lanes, t->signal);
+                cf_pack_lanes(c, call->from, call->signal, &lanes, at, t->signal);
                 packed = needed;
             }
             if (!data || out == 0) {
@@ -201,7 +225,7 @@ static void run_channelwise(const signal_call *call, const task *t) {
                     c->samples_are_lanes ? c->block : cf_min(c->block, c->desc.groups - t->group * c->block));
                 clear(call, &p, &channels, 0, t->sums);
             }
-            add_products(c, &p, t->signal, w + out * weights, 1, 1, t->sums);
+            add_products(c, t, &p, t->signal, w + out * weights, 1, 1, t->sums);
             if (data && out + 1 < outs)
                 continue;
             const cf_lanes lanes = cf_channelwise_lanes(c, call->to, t->group, t->sample, data ? 0 : out);

@@ -16,7 +16,7 @@
 
 enum {
     CF_TILE_CHANNELS = 16, /* channels that stand side by side in a packed signal */
-    CF_TILE_MAX_LANES = 14
+    CF_TILE_MAX_LANES = 16
 };
 
 typedef struct cf_sum_tile {
@@ -38,8 +38,8 @@ typedef enum cf_sum_tile_kind {
 } cf_sum_tile_kind;
 
 typedef struct cf_sum_tiles {
-    int width; /* numbers of a vector */
-    int lanes; /* of a tile, at most */
+    int width;    /* numbers of a vector */
+    int lanes[2]; /* of a tile, at most; with one and two vectors */
     /* [kind][vectors of a - 1][lanes - 1] */
     void (*sum[CF_TILE_KINDS][2][CF_TILE_MAX_LANES])(const cf_sum_tile *tile);
 } cf_sum_tiles;

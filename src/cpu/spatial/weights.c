@@ -7,10 +7,10 @@
 
 #include <string.h>
 
-/* The positions that a tile adds in the compute type. Such sums are added to others of the same samples, and those to
+/* The positions that a tile adds in the compute type: their factors fit the first-level cache. Such sums are added to others of the same samples, and those to
  * totals in double. The totals do not depend on the number of threads. */
 enum {
-    POSITIONS = 512
+    POSITIONS = 192
 };
 
 /* Numbers of the sums of a block of gy's channels and a packed block of x's. */
@@ -22,23 +22,27 @@ static void add_sample(const cf_convolution *c, const char *x, const char *gy, i
     const int64_t real = (int64_t)c->real, rows = c->desc.axis[0].output * c->desc.axis[1].output,
                   columns = c->desc.axis[2].output, rows_at_once = cf_max(1, POSITIONS / cf_max(1, columns)),
                   tap_numbers = (c->channelwise ? 1 : c->side) * c->block;
-    const bool lanes_are_channels = !c->channelwise && c->side == CF_TILE_CHANNELS;
+    /* Lanes are channels, or taps of one channel after the other. */
+    const bool of_taps = c->planar || c->channelwise;
+    const int64_t lane_step = c->channelwise ? c->column : 1, each = c->planar ? channels : 1;
     const cf_sum_tile_kind kind = c->channelwise ? CF_TILE_OWN : CF_TILE_NEAR;
-    cf_sum_tile tile = {.outer = 1, .run_step = c->side};
+    const int64_t pace = c->lattice[2][0].pace * c->column;
+    cf_sum_tile tile = {.outer = 1, .run_step = pace};
     for (int64_t row = 0; row < rows; row += rows_at_once)
         for (int64_t column = 0; column < columns; column += POSITIONS)
-            for (int64_t i = from; i < to; ++i) {
-                const cf_tap_run *const run = &c->run[i];
-                const int64_t count = lanes_are_channels ? channels : run->count, lanes = cf_sum_tile_lanes(c, count);
+            for (int64_t i = from * each; i < to * each; ++i) {
+                const cf_tap_run *const run = &c->run[i / each];
+                const int64_t channel = i % each, count = of_taps ? run->count : channels,
+                              lanes = cf_sum_tile_lanes(c, count);
                 tile.inner = cf_min(rows_at_once, rows - row);
                 tile.a_offset = c->a_offset + row;
                 tile.b_offset = c->b_offset + row;
                 tile.run = cf_min(POSITIONS, columns - column);
-                tile.c_step = lanes_are_channels ? c->block : run->step * tap_numbers;
+                tile.c_step = of_taps ? tap_numbers : c->block;
                 tile.a = gy + column * c->block * real;
                 for (int64_t l = 0; l < count; l += lanes) {
-                    tile.b = x + (run->offset + column * c->side + l * (c->channelwise ? c->side : 1)) * real;
-                    tile.c = sums + (run->first * tap_numbers + l * tile.c_step) * real;
+                    tile.b = x + (run->offset + column * pace + channel * c->channel + l * lane_step) * real;
+                    tile.c = sums + (run->first * tap_numbers + channel * c->block + l * tile.c_step) * real;
                     c->kernels->tiles->sum[kind][c->vectors - 1][cf_min(lanes, count - l) - 1](&tile);
                 }
             }
@@ -91,12 +95,7 @@ static void pack_block(const cf_convolution *c, const void *x, const void *gy, c
                        int64_t sample, int64_t block) {
     const int64_t group = slot % c->desc.groups, real = (int64_t)c->real, origin[2] = {0, 0};
     if (block < c->sides) {
-        const cf_tensor *const t = &c->desc.x;
-        const int64_t first = block * c->side;
-        const cf_lanes lanes =
-            cf_lanes_make(sample * t->sample_stride + group * t->group_stride + first * t->channel_stride,
-                          t->channel_stride, cf_min(c->side, c->summed - first));
-        cf_pack_signal(c, t, x, &lanes, origin,
+        cf_pack_signal(c, &c->desc.x, x, sample, group, block, origin,
                        m->x + (size_t)slot * c->signal_bytes + block * cf_packed_block(c) * real);
         return;
     }
@@ -195,7 +194,7 @@ static void sum_slice(const cf_convolution *c, const void *x, const void *gy, in
     memset(totals, 0, (size_t)(outs * numbers) * sizeof *totals);
     for (int64_t item = slice; item < items; item += c->parts) {
         const cf_lanes lanes = cf_channelwise_lanes(c, &c->desc.x, block, item, 0);
-        cf_pack_signal(c, &c->desc.x, x, &lanes, origin, memory);
+        cf_pack_lanes(c, &c->desc.x, x, &lanes, origin, memory);
         if (lanes.count < c->block)
             memset(packed, 0, c->result_bytes);
         for (int64_t out = 0; out < outs; ++out) {
