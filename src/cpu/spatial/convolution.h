@@ -33,7 +33,8 @@ typedef struct cf_packed_axis {
 
 enum {
     CF_PADDING = -1,
-    CF_NOT_READ = -2
+    CF_NOT_READ = -2,
+    CF_MIN_CLIPPED = 32 /* channels whose sum is worth a load and a store of each number of a tile */
 };
 
 /* Result positions start + j * step, j < count. Position j and tap[i] read position j * pace + offset[i]. That is not
@@ -92,6 +93,10 @@ static inline cf_lanes cf_lanes_make(int64_t first, int64_t stride, int64_t coun
     return lanes;
 }
 
+/* What stands in vectors and in packed blocks. The rest is zero. */
+cf_convolution cf_convolution_blocks(const cf_device *device, const cf_convolution_desc *desc);
+/* The share of the lanes of vectors that `count` numbers use. */
+double cf_lanes_used(int64_t count, int64_t width);
 /* Packed positions of a task, and the numbers of a packed block of channels. */
 static inline int64_t cf_packed_positions(const cf_convolution *c) {
     return c->extent[0] * c->extent[1] * c->axis[2].phases * c->axis[2].width;

@@ -13,9 +13,8 @@
 static const size_t signal_bytes = 512 << 10, weights_bytes = 192 << 10, samples_bytes = 8 << 20;
 
 enum {
-    MAX_PLANAR = 4,   /* with at most so many channels, each is packed on its own */
-    MIN_CLIPPED = 32, /* channels whose sum is worth a load and a store of each number of a tile */
-    SLICES = 64       /* channelwise gradients of w: blocks of lanes times slices of the batch, about */
+    MAX_PLANAR = 4, /* with at most so many channels, each is packed on its own */
+    SLICES = 64     /* channelwise gradients of w: blocks of lanes times slices of the batch, about */
 };
 
 static bool is_data(const cf_convolution *c) { return c->desc.kind == CF_CGEMM_BACKWARD_DATA; }
@@ -248,16 +247,22 @@ static conv_fft_status make_row_offsets(cf_convolution *c) {
 
 /* ---------------------------------------------------------------------------------------------------------- blocks */
 
-static double lanes_used(int64_t count, int64_t width) {
+double cf_lanes_used(int64_t count, int64_t width) {
     return (double)count / (double)cf_max(1, cf_round_up(count, width));
 }
 
-/* Find what stands in vectors. */
-static void choose_vectors(cf_convolution *c) {
-    const cf_convolution_desc *const d = &c->desc;
+cf_convolution cf_convolution_blocks(const cf_device *device, const cf_convolution_desc *d) {
+    const conv_fft_dtype compute = cf_compute_dtype(d->x.dtype);
+    cf_convolution convolution = {.desc = *d,
+                                  .kernels = cf_real(cf_cpu(device)->kernels, compute),
+                                  .real = cf_dtype_bytes(compute),
+                                  .taps = d->axis[0].taps * d->axis[1].taps * d->axis[2].taps};
+    cf_convolution *const c = &convolution;
+    c->own = is_data(c) ? d->in_channels : d->out_channels;
+    c->summed = is_data(c) ? d->out_channels : d->in_channels;
     const int64_t width = c->kernels->tiles->width, own_vectors = cf_ceil_div(c->own, width);
     c->channelwise = d->in_channels == 1 && 2 * c->own <= width;
-    c->samples_are_lanes = lanes_used(d->batch, width) > lanes_used(d->groups, width);
+    c->samples_are_lanes = cf_lanes_used(d->batch, width) > cf_lanes_used(d->groups, width);
     /* Of one or three vectors, half of the last pair would be empty. */
     c->vectors = c->channelwise || own_vectors == 1 || own_vectors == 3 ? 1 : 2;
     c->block = c->vectors * width;
@@ -266,6 +271,7 @@ static void choose_vectors(cf_convolution *c) {
     c->column = c->planar ? 1 : c->side;
     c->blocks = cf_ceil_div(c->own, c->block);
     c->sides = c->channelwise ? 1 : cf_ceil_div(c->summed, c->side);
+    return convolution;
 }
 
 static int64_t max_positions(const cf_convolution *c, int axis) {
@@ -318,7 +324,7 @@ static double share_of_signal(const cf_convolution *c) {
 
 static void set_signal_sizes(cf_convolution *c) {
     choose_rows(c);
-    c->clipped = !c->channelwise && c->summed >= MIN_CLIPPED && share_of_signal(c) < 0.8;
+    c->clipped = !c->channelwise && c->summed >= CF_MIN_CLIPPED && share_of_signal(c) < 0.8;
     const int64_t of_block = c->taps * tap_numbers(c) * (int64_t)c->real;
     c->chunk = cf_max(1, (int64_t)weights_bytes / of_block);
     c->weights_bytes = cf_align((size_t)(c->channelwise ? cf_channelwise_blocks(c) * c->desc.out_channels * of_block
@@ -344,14 +350,8 @@ conv_fft_status cf_cpu_convolution_create(cf_device *device, const cf_convolutio
     cf_convolution *c = calloc(1, sizeof *c);
     if (!c)
         return cf_fail_memory(sizeof *c, "a spatial convolution");
+    *c = cf_convolution_blocks(device, desc);
     c->device = device;
-    c->desc = *desc;
-    c->kernels = cf_real(cf_cpu(device)->kernels, cf_compute_dtype(desc->x.dtype));
-    c->real = cf_dtype_bytes(cf_compute_dtype(desc->x.dtype));
-    c->taps = desc->axis[0].taps * desc->axis[1].taps * desc->axis[2].taps;
-    c->own = is_data(c) ? desc->in_channels : desc->out_channels;
-    c->summed = is_data(c) ? desc->out_channels : desc->in_channels;
-    choose_vectors(c);
     conv_fft_status status = CONV_FFT_SUCCESS;
     for (int a = 0; a < 3 && status == CONV_FFT_SUCCESS; ++a)
         status = make_axis(c, a);
@@ -408,28 +408,4 @@ conv_fft_status cf_cpu_convolve(const cf_convolution *c, void *x, void *w, void 
     else
         cf_convolve_signal(c, x, w, bias, y, accumulate, scratch, threads);
     return CONV_FFT_SUCCESS;
-}
-
-/* Seconds of one thread. Memory counts for the tensors once, and for packing once more. */
-double cf_cpu_convolution_seconds(const cf_device *device, const cf_convolution_desc *desc) {
-    cf_convolution c = {.desc = *desc, .kernels = cf_real(cf_cpu(device)->kernels, cf_compute_dtype(desc->x.dtype))};
-    double inputs = 1, outputs = 1, taps = 1;
-    for (int a = 0; a < 3; ++a) {
-        inputs *= (double)desc->axis[a].input;
-        outputs *= (double)desc->axis[a].output;
-        taps *= (double)desc->axis[a].taps;
-    }
-    c.own = is_data(&c) ? desc->in_channels : desc->out_channels;
-    c.summed = is_data(&c) ? desc->out_channels : desc->in_channels;
-    choose_vectors(&c);
-    const double planes = (double)desc->batch * (double)desc->groups,
-                 numbers = planes * (inputs * (double)desc->in_channels + outputs * (double)desc->out_channels);
-    double products = planes * outputs * taps * (double)desc->in_channels * (double)desc->out_channels;
-    if (!c.channelwise)
-        products /= lanes_used(c.own, c.block);
-    else
-        products /= c.samples_are_lanes ? lanes_used(desc->batch, c.block) : lanes_used(desc->groups, c.block);
-    const double rate = (c.channelwise ? 1.5e9 : 3e9) * (double)c.kernels->tiles->width;
-    return 2.0 * products / (rate * (double)device->threads) + 12.0 * numbers / device->bandwidth +
-           device->stage_seconds;
 }
