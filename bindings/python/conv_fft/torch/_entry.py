@@ -131,7 +131,7 @@ class Entry:
             raise failure(status)
         return y
 
-    def backward(self, gy, x, w, need_x, need_w, need_bias):
+    def backward(self, x, w, gy, need_x, need_w, need_bias):
         """(gx, gw, gbias), with None for those that are not needed. Returns None if gy has no memory of its own.
 
         x is read for gw, and w for gx. One that is not read may be None."""
@@ -189,10 +189,10 @@ class Entry:
 
     def transposed(self, x, w, bias):
         """The data gradient of x, plus a bias."""
-        y, _, _ = self.backward(x, None, w, True, False, False)
+        y, _, _ = self.backward(None, w, x, True, False, False)
         return y if bias is None else y.add_(bias.view(self.of_channels))
 
-    def transposed_gradients(self, g, x, w, need_x, need_w, need_bias):
+    def transposed_gradients(self, x, w, g, need_x, need_w, need_bias):
         """As `backward`, of `transposed`: for g, the gradient of its result.
 
         Also returns None if plans are not made yet, and cannot be."""
@@ -210,7 +210,7 @@ class Entry:
                 return None  # a capture does not allow to load kernels
             self.prepare(passes)
         return (self.forward(g, w, None) if need_x else None,
-                self.backward(x, g, None, False, True, False)[1] if need_w else None,
+                self.backward(g, None, x, False, True, False)[1] if need_w else None,
                 g.sum(self.but_channels, dtype=self.weight_dtype) if need_bias else None)
 
 
