@@ -3,6 +3,7 @@
 import ctypes
 import functools
 import threading
+import warnings
 
 import torch
 
@@ -100,6 +101,7 @@ class Entry:
         self.bias_shape = (self.w.shape[0],)
         self.of_channels, self.but_channels = (-1, *(1,) * rank), (0, *range(2, rank + 2))
         self.plans, self.handles, self.bytes = {}, {}, {}
+        self.kind = self.x.shape, self.w.shape, dtype, device, config
 
     def prepare(self, passes):
         """Make the plan of a set of passes. Raises conv_fft.Error."""
@@ -269,34 +271,57 @@ def _make(key, x, w, bias, config, need, exact):
     if x.is_cuda and capturing():
         return None  # a capture does not allow to load kernels; the same call outside of it gets an entry
     reason = _unsuitable(x, w, bias, config[3])
-    entry = None
+    entry = lacking = None
     if reason is None:
         try:
             entry = entry_of(x, w, config, x.device, exact)
             for passes in {need & 6, 0 if need & GRADIENTS_ONLY else 1} - {0}:
                 entry.prepare(passes)
-        except (Error, ValueError) as error:
+        except (Error, ValueError, MemoryError) as error:
+            lacking = entry if lacks_memory(error) else None
             entry, reason = None, str(error)
+    kind = tuple(x.shape), tuple(w.shape), x.dtype, x.device, config
     with _lock:
         if len(_entries) >= plans.limit:
             _entries.clear()
             fallbacks.clear()
+        said = kind in fallbacks
         if entry is None:
-            fallbacks[tuple(x.shape), tuple(w.shape), x.dtype, x.device, config] = reason
+            fallbacks[kind] = reason
         _entries[key] = entry
+    if lacking is not None and not said:
+        _warn(lacking, reason)
     return entry
 
 
+def lacks_memory(error):
+    # On a CPU torch's allocator raises a RuntimeError like any other.
+    return isinstance(error, (MemoryError, torch.cuda.OutOfMemoryError)) or "DefaultCPUAllocator" in str(error)
+
+
+def _warn(entry, reason):
+    size = max(entry.bytes.values(), default=0)
+    warnings.warn("conv_fft: memory was lacking for the layer %s%s: %s; torch computes it from now on"
+                  % (entry.problem.line, " with a workspace of %d bytes" % size if size else "",
+                     reason.strip().partition("\n")[0]), RuntimeWarning, stacklevel=2)
+
+
 def give_up(entry, error):
-    """Leave all later calls of an entry to torch. Usually its workspace does not fit, and each new try would be
-    slow."""
+    """Leave all later calls of an entry to torch: each new try would be slow. Errors that are neither the library's nor
+    of lacking memory are raised again."""
     global epoch
+    memory = lacks_memory(error)
+    if not memory and not isinstance(error, Error):
+        raise error
     with _lock:
         epoch = object()
         for key, found in list(_entries.items()):
             del _entries[key]
             _entries[(*key[:-1], epoch)] = None if found is entry else found
-    fallbacks[entry.x.shape, entry.w.shape, entry.dtype, entry.device, entry.config] = str(error)
+        said = entry.kind in fallbacks
+        fallbacks[entry.kind] = str(error)
+    if memory and not said:
+        _warn(entry, str(error))
 
 
 def _unsuitable(x, w, bias, groups):

@@ -12,7 +12,6 @@ import torch
 import torch.nn.functional as F
 
 from . import _entry
-from ..errors import Error
 
 _library = torch.library.Library("conv_fft", "DEF")
 _tags = tuple(tag for tag in (getattr(torch.Tag, name, None)
@@ -29,8 +28,9 @@ _library.define("backward_data(Tensor w, Tensor gy, SymInt[] size, %s, %s) -> Te
 
 _CONVOLUTIONS = {1: torch.conv1d, 2: torch.conv2d, 3: torch.conv3d}
 _Tensor, _recording = torch.Tensor, torch.is_grad_enabled
-# After one of these torch computes the call.
-FAILURES = (Error, torch.cuda.OutOfMemoryError)
+# After one of these torch computes the call, unless _entry.give_up() raises it again. It does so after the `except`:
+# within it the error would hold the memory of the failed call.
+FAILURES = (RuntimeError, MemoryError)
 
 
 def _config(stride, padding, dilation, groups, mode):
@@ -260,10 +260,13 @@ class Convolution(torch.autograd.Function):
         x, w = ctx.saved_tensors
         need_x, need_w, need_bias, _ = ctx.needs_input_grad
         if type(gy) is _Tensor and not _recording():
+            failed = False
             try:
                 found = entry.backward(x, w, gy, need_x, need_w, need_bias)
             except FAILURES as error:
                 _entry.give_up(entry, error)
+                failed = True
+            if failed:
                 found = _gradients_by_torch(x, w, gy, entry.config, (need_x, need_w, need_bias))
             if found is not None:
                 return (*found, None)
@@ -306,7 +309,7 @@ def convolution(x, w, bias, entry):
         return entry.forward(x, w, bias)
     except FAILURES as error:
         _entry.give_up(entry, error)
-        return by_torch(x, w, bias, *entry.config)
+    return by_torch(x, w, bias, *entry.config)
 
 
 def transposed(x, w, bias, entry):
@@ -314,9 +317,9 @@ def transposed(x, w, bias, entry):
         return entry.transposed(x, w, bias)
     except FAILURES as error:
         _entry.give_up(entry, error)
-        like = torch.empty_strided(entry.x.shape, entry.x.strides, dtype=x.dtype, device=x.device)
-        y, _, _ = _gradients_by_torch(like, w, x, entry.config, (True, False, False))
-        return y if bias is None else y.add_(bias.view(entry.of_channels))
+    like = torch.empty_strided(entry.x.shape, entry.x.strides, dtype=x.dtype, device=x.device)
+    y, _, _ = _gradients_by_torch(like, w, x, entry.config, (True, False, False))
+    return y if bias is None else y.add_(bias.view(entry.of_channels))
 
 
 def _node(function):
