@@ -21,11 +21,12 @@ PROGRAMS = {"conv-fft", "make", "pip", "python", "python3", "cc", "cmake", "cpac
             "apt", "apt-get", "ldconfig", "git", "pytest"}
 FENCES = {"", "c", "cmake", "python", "text"}
 OUTPUT = re.compile(r"y\[0\]\[0\]\[16\]\[16\] = ")  # of README's example, which readme_example.py compares
-ASSIGNMENT = re.compile(r"[A-Z_]+=\S+$")
+ASSIGNMENT = re.compile(r"[A-Z_]+=(\S+|.*\$\(.*\)\S*)$")
 SECTION = "README.md, Install"  # its commands depend on each other
 # Commands that are not executed here, and why. The first that matches counts.
 NOT_EXECUTED = [
     (r"pip install |sudo |apt-get |apt ", "needs the network or root"),
+    (r"cmake -B build -DCMAKE_PREFIX_PATH=", "needs an installation: tests/package/readme_install.py"),
     (r"git ", "needs a clone with its history"),
     (r"conv-fft cache export --kernels", "needs a GPU"),
     (r'python -c "import torch', "needs torch"),
@@ -116,6 +117,8 @@ class Sandbox:
         for network in (root / "networks").glob("*.txt"):
             (work / "networks" / network.name).write_text(f"layer {LAYER}\n")
         (work / "layers.txt").write_text(LAYER + "\n")
+        example = re.search(r"^```c\n(.*?)^```$", (root / "README.md").read_text(encoding="utf-8"), re.M | re.S)
+        (work / "example.c").write_text(example.group(1))
         for script in ("train.py", "your_program.py"):
             (work / script).write_text(TRAIN)
         self.environment = {
