@@ -51,6 +51,7 @@ help:
 	@echo 'make test-gpu      the tests on a GPU: a core of cases and a share of the rest; test-gpu-long: every case'
 	@echo 'make gpu-sanitize  the GPU tests under compute-sanitizer'
 	@echo 'make install       library, headers and program to PREFIX ($(PREFIX)), below DESTDIR'
+	@echo 'make docs          the documents as a site with search, into build/docs/site'
 	@echo 'make format        clang-format over all sources'
 	@echo 'make clean         remove build/'
 
@@ -224,6 +225,15 @@ install:
 	$(BUILD) release --target conv_fft conv-fft
 	DESTDIR=$(DESTDIR) cmake --install build/release
 
+# The pages, and the site that mkdocs of the Python index makes from them. A link that leads nowhere is an error.
+docs:
+	scripts/setup.sh python
+	$(PYTHON) -m venv build/docs/venv
+	build/docs/venv/bin/python -m pip install --quiet mkdocs==1.6.1
+	$(PYTHON) scripts/docs.py build/docs/pages
+	build/docs/venv/bin/mkdocs build --quiet --strict --config-file docs/mkdocs.yml
+	@echo 'To read it: python3 -m http.server --bind localhost --directory build/docs/site'
+
 format:
 	scripts/setup.sh test
 	scripts/sources.sh | xargs clang-format-14 -i
@@ -235,4 +245,4 @@ clean:
 FORCE:
 .PHONY: help demo check replay test test-sanitize test-fuzz test-threads test-python test-plain test-torch test-long \
     test-sanitize-all fuzz-long test-mutants emulator-coverage mutants python python-packages bench bench-gpu plots \
-    test-gpu test-gpu-long gpu-sanitize install format clean
+    test-gpu test-gpu-long gpu-sanitize install docs format clean

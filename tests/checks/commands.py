@@ -25,7 +25,7 @@ ASSIGNMENT = re.compile(r"[A-Z_]+=(\S+|.*\$\(.*\)\S*)$")
 SECTION = "README.md, Install"  # its commands depend on each other
 # Commands that are not executed here, and why. The first that matches counts.
 NOT_EXECUTED = [
-    (r"pip install |sudo |apt-get |apt ", "needs the network or root"),
+    (r"pip install\b|sudo |apt-get |apt ", "needs the network or root"),
     (r"cmake -B build -DCMAKE_PREFIX_PATH=", "needs an installation: tests/package/readme_install.py"),
     (r"git ", "needs a clone with its history"),
     (r"conv-fft cache export --kernels", "needs a GPU"),
