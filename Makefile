@@ -47,11 +47,11 @@ help:
 	@echo 'make python        the Python wheel, into $(WHEELS)'
 	@echo 'make bench         benchmarks on this machine; results in $(RESULTS)'
 	@echo 'make bench-gpu     benchmarks of transforms and layers on the first GPU; results in bench/results'
+	@echo 'make docs          the documents as a site with search, into build/docs/site'
 	@echo 'make plots         pictures and tables of all results, into docs and README.md'
 	@echo 'make test-gpu      the tests on a GPU: a core of cases and a share of the rest; test-gpu-long: every case'
 	@echo 'make gpu-sanitize  the GPU tests under compute-sanitizer'
 	@echo 'make install       library, headers and program to PREFIX ($(PREFIX)), below DESTDIR'
-	@echo 'make docs          the documents as a site with search, into build/docs/site'
 	@echo 'make format        clang-format over all sources'
 	@echo 'make clean         remove build/'
 
@@ -202,6 +202,16 @@ plots:
 	$(PYTHON) bench/report/report.py README.md docs/performance/cpu.md docs/performance/h200.md docs/tuning.md \
 	    src/fbfft/warp/README.md
 
+# The pages, and the site that mkdocs of the Python index makes from them. A link that leads nowhere is an error.
+docs:
+	scripts/setup.sh python
+	$(PYTHON) -m venv build/docs/venv
+	build/docs/venv/bin/python -m pip install --quiet mkdocs==1.6.1
+	$(PYTHON) scripts/docs.py build/docs/pages
+	build/docs/venv/bin/mkdocs build --quiet --strict --config-file docs/mkdocs.yml
+	@echo 'To read it: python3 -m http.server --bind localhost --directory build/docs/site'
+.PHONY: docs
+
 # If the kernel cache is empty, NVRTC takes most of the time. The output says how many cases of each list ran.
 test-gpu-long: export CONV_FFT_TEST_SHARE = $(or $(GIVEN_SHARE),100)
 test-gpu test-gpu-long:
@@ -225,15 +235,6 @@ install:
 	$(BUILD) release --target conv_fft conv-fft
 	DESTDIR=$(DESTDIR) cmake --install build/release
 
-# The pages, and the site that mkdocs of the Python index makes from them. A link that leads nowhere is an error.
-docs:
-	scripts/setup.sh python
-	$(PYTHON) -m venv build/docs/venv
-	build/docs/venv/bin/python -m pip install --quiet mkdocs==1.6.1
-	$(PYTHON) scripts/docs.py build/docs/pages
-	build/docs/venv/bin/mkdocs build --quiet --strict --config-file docs/mkdocs.yml
-	@echo 'To read it: python3 -m http.server --bind localhost --directory build/docs/site'
-
 format:
 	scripts/setup.sh test
 	scripts/sources.sh | xargs clang-format-14 -i
@@ -245,4 +246,4 @@ clean:
 FORCE:
 .PHONY: help demo check replay test test-sanitize test-fuzz test-threads test-python test-plain test-torch test-long \
     test-sanitize-all fuzz-long test-mutants emulator-coverage mutants python python-packages bench bench-gpu plots \
-    test-gpu test-gpu-long gpu-sanitize install docs format clean
+    test-gpu test-gpu-long gpu-sanitize install format clean
