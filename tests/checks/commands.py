@@ -38,9 +38,12 @@ NOT_EXECUTED = [
 ]
 # What stands for names in capitals, and for commands that a text names without their arguments.
 PLACES = {"PROBLEM": "in=2x3x20x20 out=4 kernel=9x9", "FILE [NETWORK...]": "all.jsonl networks/table4.txt",
-          "FILE... [--policy P]": "all.jsonl --policy newest", "DIR": "folder", "PREFIX": "prefix"}
-COMPLETE = {"conv-fft explain": "conv-fft explain PROBLEM", "conv-fft tune": "conv-fft tune layers.txt",
-            "conv-fft bench": "conv-fft bench layers.txt", "conv-fft cache merge": "conv-fft cache merge all.jsonl",
+          "FILE... [--policy P]": "all.jsonl --policy newest", "FILE...": "layers.txt", "DIR": "folder",
+          "PREFIX": "prefix", "COMMAND": "explain", "ACTION": "list"}
+COMPLETE = {"conv-fft explain": "conv-fft explain PROBLEM",
+            "conv-fft explain --verbose": "conv-fft explain --verbose PROBLEM",
+            "conv-fft tune": "conv-fft tune layers.txt", "conv-fft bench": "conv-fft bench layers.txt",
+            "conv-fft cache merge": "conv-fft cache merge all.jsonl",
             "conv-fft cache export": "conv-fft cache export all.jsonl",
             "conv-fft explain fft": "conv-fft explain --facts tests/data/gpus/h200.txt fft 32x32"}
 LAYER = "in=2x3x20x20 out=4 kernel=9x9 pad=4"
