@@ -90,7 +90,7 @@ for axis, kind in zip(axes, KINDS):
              xticklabels=EDGES, yticks=range(len(KERNELS)), yticklabels=KERNELS)
     for row, kernel in enumerate(KERNELS):
         for column, ratio in enumerate(speed_ups[kind, kernel]):
-            axis.text(column, row, "%.1f" % ratio, ha="center", va="center")
+            axis.text(column, row, "%.1f" % ratio, ha="center", va="center", color="k" if 0.2 < ratio < 5 else "w")
 figure.colorbar(image, ax=axes, label="time of torch over time of conv_fft")
 figure.savefig("where_fft_wins.svg")
 print("where_fft_wins.svg")
