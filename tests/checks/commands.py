@@ -125,7 +125,8 @@ class Sandbox:
         for script in ("train.py", "your_program.py"):
             (work / script).write_text(TRAIN)
         self.environment = {
-            **{name: value for name, value in os.environ.items() if not name.startswith(("MAKE", "MFLAGS", "CONV_FFT_"))},
+            **{name: value for name, value in os.environ.items()
+               if not name.startswith(("MAKE", "MFLAGS", "CONV_FFT_"))},
             "PATH": f"{work / 'bin'}:{os.environ['PATH']}", "HOME": str(work / "home"),
             "CONV_FFT_CACHE_DIR": str(work / "cache"), "CONV_FFT_LIBRARY": str(library), "CUDA_VISIBLE_DEVICES": "",
             "PYTHONPATH": str(root / "bindings/python"), "OMP_NUM_THREADS": "2", "OMP_WAIT_POLICY": "passive",
