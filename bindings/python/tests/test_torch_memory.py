@@ -92,6 +92,18 @@ def test_a_workspace_that_cannot_be_allocated(kind, shape, device, monkeypatch):
                    "you tried to allocate 1152921504606846976 bytes" if device == "cpu" else "Tried to allocate")
 
 
+def test_a_compiled_layer(device, monkeypatch):
+    layer, x = make(*next(layers()), device)
+    exact = passes(layer, x)
+
+    def fail(*_):
+        raise conv_fft.OutOfMemory("out of memory: 99 bytes for a plan")
+    torch._dynamo.reset()
+    conv_fft.tuning.forget_plans()
+    monkeypatch.setattr(conv_fft.plan, "_Handle", fail)
+    check_fallback(torch.compile(layer, backend="aot_eager"), x, exact, "99 bytes for a plan")
+
+
 def test_the_memory_of_a_failed_call_is_free_when_torch_computes(device, monkeypatch):
     layer, x = make(*next(layers()), device)
     made, alive = [], []
