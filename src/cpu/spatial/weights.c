@@ -7,8 +7,8 @@
 
 #include <string.h>
 
-/* The positions that a tile adds in the compute type: their factors fit the first-level cache. Such sums are added to others of the same samples, and those to
- * totals in double. The totals do not depend on the number of threads. */
+/* The positions that a tile adds in the compute type: their factors fit the first-level cache. Such sums are added to
+ * others of the same samples, and those to totals in double. The totals do not depend on the number of threads. */
 enum {
     POSITIONS = 192
 };
