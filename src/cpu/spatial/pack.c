@@ -49,10 +49,13 @@ static void pack_straight(const cf_convolution *c, const cf_tensor *tensor, cons
             piece_of(tensor, data, first + (a->straight_index + from - a->straight[0]) * tensor->axis_stride[2], lanes,
                      tensor->axis_stride[2], count);
         c->kernels->load(line, c->column, &piece);
+        int64_t phase = from % a->phases, place = from / a->phases;
         for (int64_t i = 0; i < count; ++i) {
-            const int64_t phase = (from + i) % a->phases, place = phase * a->width + (from + i) / a->phases;
-            if (place >= a->inside[phase][0] && place < a->inside[phase][1])
-                memcpy(row + (size_t)place * bytes, (const char *)line + (size_t)i * bytes, bytes);
+            const int64_t position = phase * a->width + place;
+            if (position >= a->inside[phase][0] && position < a->inside[phase][1])
+                memcpy(row + (size_t)position * bytes, (const char *)line + (size_t)i * bytes, bytes);
+            place += phase + 1 == a->phases;
+            phase = phase + 1 == a->phases ? 0 : phase + 1;
         }
     }
 }
