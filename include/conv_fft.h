@@ -556,6 +556,7 @@ typedef struct conv_fft_tune_record {
     int keep;                 /**< set of conv_fft_operand that the caller keeps */
     int64_t candidates;       /**< the number of timed candidates */
     conv_fft_tuning tuning;   /**< _MEASURE or _EXHAUSTIVE */
+    double model_ms;          /**< measured, of the cost model's choice; negative: it was not timed */
 } conv_fft_tune_record;
 
 /** Counters since the context was created. */
