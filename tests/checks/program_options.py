@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """program_options.py PROGRAM: conv-fft knows every option that the --help of a command names, and refuses one that it
-does not, that its command has no use for, and a file that it cannot read or understand; `explain fft` needs no GPU, and says what is
-wrong with its words."""
+does not, that its command has no use for, and a file that it cannot read or understand; `explain fft` needs no GPU, and
+says what is wrong with its words. Misspelt words get a suggestion."""
 import math
 import os
 import re
@@ -94,18 +94,19 @@ def size_faults():
              "9999999999999": None, "8388608T": 0, "8388607T": None, "": 0, "1 K": 0}
     for text, size in sizes.items():
         ended = run("explain", "--device=cpu", "--workspace-limit=" + text, "in=8x32x128x128", "kernel=9x9")
-        said = "--workspace-limit must be a number of bytes" if size == 0 else f"options.workspace_limit is {size} bytes"
+        wrong = "--workspace-limit must be a number of bytes"
+        said = wrong if size == 0 else f"options.workspace_limit is {size} bytes"
         if (ended.returncode != 0 or ended.stderr) if size is None else said not in ended.stderr:
             yield f"--workspace-limit={text}: {ended.returncode}, {ended.stderr!r}"
 
 
 def log_faults():
     """A value of CONV_FFT_LOG that is none is named, once. The numbers and words are taken."""
-    for value in ("", "1", "2", "3", "silent", "warning", "info", "verbose", "4", "INFO", "12"):
+    for value in ("", "1", "2", "3", "silent", "warning", "info", "4", "calls", "verbose", "5", "INFO", "12"):
         ended = subprocess.run([PROGRAM, "cache", "show", "--device=cpu"], capture_output=True, text=True, timeout=60,
                                env={**os.environ, "CONV_FFT_LOG": value})
-        said = f'conv_fft: CONV_FFT_LOG is "{value}"; it must be 1 or silent, 2 or warning, 3 or info;'
-        wanted = value in ("verbose", "4", "INFO", "12")
+        said = f'conv_fft: CONV_FFT_LOG is "{value}"; it must be 1 or silent, 2 or warning, 3 or info, 4 or calls;'
+        wanted = value in ("verbose", "5", "INFO", "12")
         if ended.stderr.count("CONV_FFT_LOG") != wanted or (said in ended.stderr) != wanted:
             yield f"CONV_FFT_LOG={value}: {ended.stderr!r}"
 

@@ -3,7 +3,7 @@
 """program_output.py PROGRAM ROOT FAKES
 
 What conv-fft prints: tables of at most 100 columns, JSON documents whose keys docs/program.md has, the manual page, the
-completion, the summary of tune, the hint to direct methods, and what `check` finds.
+completion, the summary of tune, the hint to direct methods, what `check` finds, and the lines of CONV_FFT_LOG=calls.
 """
 import json
 import os
@@ -53,7 +53,8 @@ def table_faults(place):
     """Problem lines and strategy lines are for copying and may be longer."""
     yield from (f"tune: {ended}" for ended in [place.run("tune", "--device=cpu", place.network)] if ended.returncode)
     problem = "in=4x32x1x40x40 out=64 kernel=1x9x9".split()
-    for words in [["tune", place.network], ["tune", "--verbose", place.network], ["bench", "--measure=1", place.network],
+    for words in [["tune", place.network], ["tune", "--verbose", place.network],
+                  ["bench", "--measure=1", place.network],
                   ["explain", "--measure=1", *problem], ["explain", "--mode=measure", "--milliseconds=300", *problem],
                   ["explain", "--file", place.network], ["check", "--file", place.network], ["cache", "show"],
                   ["tune", "--help"], ["--help"], ["explain", "fft", "--help"], ["cache", "--help"]]:
@@ -147,7 +148,10 @@ def json_faults(place):
     if [p["pass"] for p in layer["passes"]] != PASSES or len(layer["passes"][3]["strategies"]) != 2 or \
             [c["pass"] for c in layer["chosen"]] != ["forward", "both gradients"] or len(layer["candidates"]) != 20:
         yield f"explain: {layer}"
-    if [p["pass"] for p in documents["bench"]["layers"][0]["passes"]] != PASSES:
+    rows = documents["bench"]["layers"][0]["passes"]
+    if [row["pass"] for row in rows] != PASSES or any(row["chosen_by"] != "record" for row in rows) or \
+            any(row["chosen_by"] != "model" for layer in place.json("bench", "--device=cpu", place.network)["layers"]
+                for row in layer["passes"]):
         yield f"bench: {documents['bench']}"
     if [r["pass"] for r in documents["cache show"]["records"]] != ["forward", "both gradients"] * 2:
         yield f"cache show: {documents['cache show']}"
@@ -193,6 +197,23 @@ def check_faults(place):
         ended = place.run("check", "--device=cpu", *words)
         if ended.returncode != status or said not in ended.stderr or ended.stdout:
             yield f"check {words}: {ended}"
+
+
+def call_faults(place):
+    """CONV_FFT_LOG=calls: one line for each call on the CPU, with its time and who chose."""
+    problem = "in=1x2x9x9 kernel=3x3"
+    for chosen in ("model", "record"):
+        document = place.json("explain", "--device=cpu", problem)["layers"][0]
+        ended = place.run("check", "--device=cpu", problem, CONV_FFT_LOG="calls")
+        lines = [line.split(" | ") for line in ended.stderr.splitlines() if " | " in line]
+        wanted = [["conv_fft: call", row["pass"], document["problem"], "; ".join(row["strategies"])]
+                  for row in document["passes"]]
+        times = [re.fullmatch(r"\d+\.\d{4} ms", line[4]) for line in lines]
+        if [line[:4] for line in lines] != wanted or not all(times) or {line[5] for line in lines} != {chosen}:
+            yield f"CONV_FFT_LOG=calls, {chosen}: {lines} instead of {wanted}"
+        if "call" in place.run("check", "--device=cpu", problem, CONV_FFT_LOG="info").stderr:
+            yield "CONV_FFT_LOG=info writes lines of calls"
+        place.run("tune", "--device=cpu", place.network)
 
 
 def direct_faults(place):
@@ -248,7 +269,8 @@ def completion_faults(place):
         ("conv-fft --device cpu tune --ag", {"--again"}), ("conv-fft tune --kern", set()),
         ("conv-fft explain ker", {"kernel="}), ("conv-fft explain ff", {"fft"}), ("conv-fft check di", {"dilation="}),
         ("conv-fft explain fft --f", {"--facts"}), ("conv-fft tune net.txt --js", {"--json"}),
-        ("conv-fft tune n", {"net.txt"}), ("conv-fft explain --file n", {"net.txt"}), ("conv-fft cache merge n", {"net.txt"}),
+        ("conv-fft tune n", {"net.txt"}), ("conv-fft explain --file n", {"net.txt"}),
+        ("conv-fft cache merge n", {"net.txt"}),
         ("conv-fft help be", {"bench"}), ("conv-fft devices n", set()),
     ]
     bash = shutil.which("bash")
@@ -272,7 +294,7 @@ def completion_faults(place):
 
 def main():
     found = []
-    for check in [table_faults, summary_faults, json_faults, check_faults, direct_faults, man_faults,
+    for check in [table_faults, summary_faults, json_faults, check_faults, call_faults, direct_faults, man_faults,
                   completion_faults]:
         with tempfile.TemporaryDirectory() as directory:
             os.mkdir(os.path.join(directory, "fresh"))

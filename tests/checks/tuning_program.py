@@ -66,7 +66,7 @@ def expect(place, arguments, status, output="", error=""):
 
 def tune_faults(place):
     net = place.write("net.txt", "\n".join(["# a network", LAYERS[0], "worse in=1x2", LAYERS[1], "oops", ""]))
-    yield from expect(place, ["tune", "--device=cpu", net], 1, r"^a +forward(.|\n)*^a +both gradients(.|\n)*^b +forward",
+    yield from expect(place, ["tune", "--device=cpu", net], 1, r"^a +forward(.|\n)*^a +both gradients(.|\n)*^b +forw",
                       r"net.txt:3: in is \"1x2\"; it must be(.|\n)*net.txt:5: ")
     if len(place.records()) != 4:
         yield f"tune: {len(place.records())} records instead of 4"
