@@ -9,9 +9,11 @@ import json
 import os
 import re
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
+import time
 
 PROGRAM, ROOT, FAKES = sys.argv[1:4]
 COLUMNS = 100
@@ -216,6 +218,21 @@ def call_faults(place):
         place.run("tune", "--device=cpu", place.network)
 
 
+def interrupt_faults(place):
+    """After Ctrl-C the status is 130, and the JSON document has what was done."""
+    with open(os.path.join(place.directory, "many.txt"), "w", encoding="ascii") as file:
+        file.write("".join(f"l{i} in=8x16x{i + 40}x40 out=16 kernel=5x5\n" for i in range(100)))
+    for words in (["bench", "--measure=100", file.name], ["check", "--file", file.name], ["tune", file.name],
+                  ["explain", "--mode=measure", "--file", file.name]):
+        process = subprocess.Popen([PROGRAM, *words, "--device=cpu", "--json"], env=place.environment, text=True,
+                                   stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        time.sleep(1)
+        process.send_signal(signal.SIGINT)
+        written, said = process.communicate(timeout=100)
+        if process.returncode != 130 or "stopping" not in said or len(json.loads(written)["layers"]) >= 100:
+            yield f"{words}: status {process.returncode}, {written[-200:]}, {said}"
+
+
 def direct_faults(place):
     """Layers for which a direct method should win, and what explain says; README.md has the section that it names."""
     with open(os.path.join(ROOT, "README.md"), encoding="utf-8") as file:
@@ -294,7 +311,7 @@ def completion_faults(place):
 
 def main():
     found = []
-    for check in [table_faults, summary_faults, json_faults, check_faults, call_faults, direct_faults, man_faults,
+    for check in [table_faults, summary_faults, json_faults, check_faults, call_faults, interrupt_faults, direct_faults, man_faults,
                   completion_faults]:
         with tempfile.TemporaryDirectory() as directory:
             os.mkdir(os.path.join(directory, "fresh"))

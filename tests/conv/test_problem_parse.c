@@ -261,6 +261,7 @@ static void test_wrong_lines(void **state) {
         {"IN=1x1x3 out=1", "unknown field \"IN\"; fields are in, out, kernel"},
         {"in=1x1x3 kernal=3", "unknown field \"kernal\"; did you mean kernel? Fields are in, out, kernel"},
         {"in=1x1x3 strdie=3", "did you mean stride?"},
+        {"in=1x1x3 pda=3", "did you mean pad?"},
         {"in=1x1x3 ker=3", "unknown field \"ker\"; fields are in"},
         {"in=1x1x3 a-word-that-is-longer-than-all-words-that-are-compared=3", "; fields are in"},
         {"in=1x2 out=3", "in"},
