@@ -104,8 +104,11 @@ const command commands[] = {
     {"cache clear", "", "j", "remove all records and kernels, but no file of another version", "", cache_clear},
     {"cache verify", "", "j", "list as above, and fail if a line or a kernel cannot be verified", "", cache_verify},
     {"cache repair", "", "dtj", "remove the lines and kernels that cannot be verified", "", cache_repair},
-    {"completion", "", "", "print the completion of this program for bash",
-     "`make install` puts it where bash finds it. Elsewhere:\n\n  source <(conv-fft completion)", completion_command},
+    {"completion", "", "", "print the completion of this program for bash and zsh",
+     "`make install` puts it where bash finds it. For zsh, and in other places:\n\n"
+     "  autoload -Uz compinit bashcompinit && compinit && bashcompinit    # zsh only\n"
+     "  source <(conv-fft completion)",
+     completion_command},
     {"man", "", "", "print the manual page", "  conv-fft man | man -l -", man_command},
     {"help", "[COMMAND]", "", "show this text, or that of a command", "", help_command},
     {NULL, NULL, NULL, NULL, NULL, NULL},

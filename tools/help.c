@@ -251,7 +251,7 @@ int completion_command(const options *o, char **words, int count) {
     (void)o;
     (void)words;
     (void)count;
-    puts("# bash completion of conv-fft, printed by `conv-fft completion`\n"
+    puts("# completion of conv-fft for bash, and for zsh after bashcompinit; printed by `conv-fft completion`\n"
          "_conv_fft() {\n"
          "  local current=${COMP_WORDS[COMP_CWORD]} previous=${COMP_WORDS[COMP_CWORD-1]} command= options words "
          "files=0\n"
@@ -275,7 +275,7 @@ int completion_command(const options *o, char **words, int count) {
         puts("; return ;;");
     }
     puts("  esac\n"
-         "  for word in \"${COMP_WORDS[@]:1:COMP_CWORD-1}\"; do\n"
+         "  for word in \"${COMP_WORDS[@]:1:$((COMP_CWORD-1))}\"; do\n"
          "    case $word in -*) continue ;; esac\n"
          "    case \"$command $word\" in");
     printf("      ");

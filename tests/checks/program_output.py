@@ -277,7 +277,7 @@ def man_faults(place):
 
 
 def completion_faults(place):
-    """What bash offers for a line, whose last word is being typed."""
+    """What bash offers for a line, whose last word is being typed; and zsh, which chooses by the typed part itself."""
     cases = [
         ("conv-fft tu", {"tune"}), ("conv-fft --v", {"--version"}), ("conv-fft cache l", {"list"}),
         ("conv-fft cache ", {"list", "show", "merge", "export", "clear", "verify", "repair"}),
@@ -290,19 +290,25 @@ def completion_faults(place):
         ("conv-fft cache merge n", {"net.txt"}),
         ("conv-fft help be", {"bench"}), ("conv-fft devices n", set()),
     ]
-    bash = shutil.which("bash")
+    bash, zsh = shutil.which("bash"), shutil.which("zsh")
     script = place.run("completion").stdout
     installed = os.path.join(os.path.dirname(PROGRAM), "completion", "conv-fft")
     with open(installed, encoding="ascii") as file:
         if file.read() != script:
             yield f"{installed} is not what `conv-fft completion` prints"
-    for line, wanted in cases if bash else []:
-        words = line.split(" ")
-        ask = script + f"COMP_WORDS=({' '.join(words[:-1])} '{words[-1]}'); COMP_CWORD={len(words) - 1}\n" \
-            "_conv_fft\nprintf '%s\\n' \"${COMPREPLY[@]}\"\n"
-        ended = subprocess.run([bash, "--norc"], input=ask, capture_output=True, text=True, cwd=place.directory)
-        if ended.returncode or ended.stderr or set(ended.stdout.split()) != wanted:
-            yield f"completion of {line!r}: {ended.stdout.split()}, {ended.stderr}"
+    zsh_begin = "autoload -Uz bashcompinit; bashcompinit; complete() { :; }\n" + script + \
+        "emulate -R sh; setopt kshglob noshglob braceexpand ksharrays\n"
+    shells = [([bash, "--norc"], script)] * bool(bash) + [([zsh, "-f"], zsh_begin)] * bool(zsh)
+    for shell, begin in shells:
+        for line, wanted in cases:
+            words = line.split(" ")
+            ask = begin + f"COMP_WORDS=({' '.join(words[:-1])} '{words[-1]}'); COMP_CWORD={len(words) - 1}\n" \
+                "_conv_fft\nprintf '%s\\n' \"${COMPREPLY[@]}\"\n"
+            ended = subprocess.run(shell, input=ask, capture_output=True, text=True, cwd=place.directory)
+            offered = {word for word in ended.stdout.split() if word.startswith(words[-1].strip("="))}
+            if ended.returncode or ended.stderr or offered != wanted or shell[0] == bash and \
+                    offered != set(ended.stdout.split()):
+                yield f"{shell[0]}: completion of {line!r}: {ended.stdout.split()}, {ended.stderr}"
     fields = place.run("explain", "x=1").stderr.split("fields are ")[1].strip().split(", ")
     offered = re.search(r"'explain'\) options='[^']*' words='([^']*)'", script)[1]
     if {f"{field}=" for field in fields} != {word for word in offered.split() if word.endswith("=")}:
