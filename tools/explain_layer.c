@@ -165,10 +165,8 @@ static const char *why_direct(const conv_fft_context *context, const conv_fft_pr
         return NULL;
     if (largest == 1)
         return "a kernel of one point is a matrix product";
-    if (largest <= 3 && dense && p->rank <= 2)
-        return p->dtype == CONV_FFT_FP16 || p->dtype == CONV_FFT_BF16
-                   ? "direct and Winograd methods are faster for kernels up to 3x3, above all in FP16 and BF16"
-                   : "direct and Winograd methods are as fast or faster for kernels up to 3x3";
+    if (largest <= 3 && dense && p->rank <= 2 && (p->dtype == CONV_FFT_FP16 || p->dtype == CONV_FFT_BF16))
+        return "in FP16 and BF16, direct and Winograd methods are faster for kernels up to 3x3";
     if (cpu && dense && p->rank == 2)
         return "on a CPU, oneDNN computes dense 2-D layers faster, mostly by a factor of 2 to 6";
     if (!cpu && ms >= 0 && ms < 0.02)

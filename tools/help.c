@@ -86,8 +86,8 @@ static void print_command(const command *c) {
             print_summary(action);
     }
     print_options(c->takes);
-    for (const topic *t = topics; t->title && strstr(c->arguments, "PROBLEM") && t == topics; ++t)
-        print_text(t->text);
+    if (strstr(c->arguments, "PROBLEM"))
+        print_text(topics[0].text);
 }
 
 static void print_overview(void) {

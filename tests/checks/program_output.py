@@ -239,11 +239,20 @@ def direct_faults(place):
         if "\n## When not to use it\n" not in file.read():
             yield "README.md has no section \"When not to use it\""
     cases = [("in=4x16x20x20 out=16 kernel=1", "a kernel of one point is a matrix product"),
-             ("in=4x16x20x20 out=16 kernel=3", "as fast or faster for kernels up to 3x3"),
-             ("in=4x16x20x20 out=16 kernel=3 dtype=bf16", "above all in FP16 and BF16"),
+             ("in=4x16x20x20 out=16 kernel=3", "oneDNN computes dense 2-D layers faster"),
+             ("in=4x16x20x20 out=16 kernel=3 dtype=bf16", "in FP16 and BF16, direct and Winograd methods are faster"),
              ("in=4x16x20x20 out=16 kernel=7", "oneDNN computes dense 2-D layers faster"),
              ("in=4x16x40x40 groups=16 kernel=31 pad=same", None), ("in=4x8x4096 groups=8 kernel=1023 pad=same", None),
              ("in=2x8x12x12x12 out=8 kernel=5", None)]
+    on_gpu = [("in=4x16x20x20 out=16 kernel=3", "the layer takes less than 20 microseconds"),
+              ("in=4x64x20x20 out=64 kernel=3 dtype=fp16", "methods are faster for kernels up to 3x3"),
+              ("in=64x64x56x56 out=64 kernel=9", None),
+              ("in=1x8x16x16 out=8 kernel=5", None)]  # the family spatial is a direct method
+    for problem, why in on_gpu:
+        layer = json.loads(place.run("explain", "--device=0", "--json", problem, CONV_FFT_LIBRARY_PATH=FAKES).stdout)
+        said = layer["layers"][0]["direct_method"]
+        if (said is None) != (why is None) or (why and why not in said):
+            yield f"{problem} on a GPU: {said}"
     for problem, why in cases:
         text = re.sub(r"\s+", " ", place.run("explain", "--device=cpu", "--candidates=1", problem).stdout)
         said = place.json("explain", "--device=cpu", "--candidates=1", problem)["layers"][0]["direct_method"]
