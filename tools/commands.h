@@ -28,7 +28,7 @@ typedef struct topic {
 
 extern const command commands[];            /* ends with a name of NULL */
 extern const option_entry option_entries[]; /* ends with a rule of letter 0 */
-extern const topic topics[];                /* ends with a title of NULL */
+extern const topic topics[];                /* problem lines first; ends with a title of NULL */
 extern const char *const problem_fields[];  /* keys of problem lines; ends with NULL */
 extern const char program_summary[];        /* one sentence */
 

@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 enum {
     SETS = 2 /* forward, both gradients */
@@ -31,6 +32,7 @@ typedef struct table {
     char strategy[SETS][STRATEGY_BYTES];
     double ms; /* of all sets with a record: a training step */
     int64_t tuned, count;
+    bool measured; /* some layer had no records before */
     comparison model, baseline;
     int64_t unmeasured;         /* sets of passes that should have been measured */
     char unmeasured_names[512]; /* of the first ones, joined by commas */
@@ -137,11 +139,15 @@ static void print_comparison(const char *what, const comparison *c, int64_t of) 
     print_wrapped(text, 0, 2);
 }
 
-/* The directory of the cache, or why there is none. */
-static const char *records_place(char text[4200]) {
+/* The directory of the cache, or where else the records are. */
+static const char *records_place(const table *t, char text[4200]) {
     char report[4200];
-    if (conv_fft_cache_report(NULL, report, sizeof report, NULL, NULL) == CONV_FFT_SUCCESS)
+    if (conv_fft_cache_report(NULL, report, sizeof report, NULL, NULL) == CONV_FFT_SUCCESS) {
         snprintf(text, 4200, "%.*s", (int)strcspn(report, "\n"), report);
+        if (t->measured && access(text, W_OK) != 0)
+            snprintf(text + strlen(text), 4200 - strlen(text), " cannot be written, so new ones are lost");
+    } else if (!t->measured)
+        snprintf(text, 4200, "in the folders of CONV_FFT_TUNE_PATH");
     else
         snprintf(text, 4200, "in memory only, so they are lost: %s", conv_fft_last_error());
     return text;
@@ -149,13 +155,16 @@ static const char *records_place(char text[4200]) {
 
 static int print_summary(const table *t) {
     char place[4200];
-    printf("one training step: %.4f ms", t->ms);
-    if (t->tuned < t->count)
+    if (t->tuned == 0)
+        printf("no row has a record");
+    else
+        printf("one training step: %.4f ms", t->ms);
+    if (t->tuned > 0 && t->tuned < t->count)
         printf(" in the %" PRId64 " of %" PRId64 " rows that have a record", t->tuned, t->count);
     putchar('\n');
     print_comparison("the choice of the cost model", &t->model, t->count);
     print_comparison("the best algorithm of another library", &t->baseline, t->count);
-    printf("records: %s\n", records_place(place));
+    printf("records: %s\n", records_place(t, place));
     return 0;
 }
 
@@ -170,7 +179,7 @@ static int end_document(const table *t) {
     json_object_set_new(t->document, "summary",
                         json_pack("{s:f, s:I, s:I, s:o, s:o, s:s}", "step_ms", t->ms, "tuned", (json_int_t)t->tuned,
                                   "rows", (json_int_t)t->count, "model", json_comparison(&t->model), "baseline",
-                                  json_comparison(&t->baseline), "records", records_place(place)));
+                                  json_comparison(&t->baseline), "records", records_place(t, place)));
     return json_end(t->document);
 }
 
@@ -279,6 +288,7 @@ static int tune_network(const options *o, conv_fft_context *context, const netwo
         failed |= status ? status : show_layer(o, context, &n->layers[i], &t);
     }
     free(known);
+    t.measured = p.measured > 0;
     failed |= t.document ? end_document(&t) : print_summary(&t);
     fflush(stdout);
     if (!say_unmeasured(&t))
