@@ -10,6 +10,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+enum {
+    SHORT_WORDS = 3 /* of a strategy line: the family, and mostly the basis and tiles */
+};
+
 /* One pass of a plan. */
 typedef struct pass_view {
     conv_fft_pass pass;
@@ -41,15 +45,19 @@ static void print_times(double predicted_ms, double measured_ms) {
 
 static void print_pass(const pass_view *v, int rank, bool verbose) {
     const conv_fft_description *const d = &v->d;
+    const bool both = v->pass == CONV_FFT_BACKWARD;
     char families[64], size[16];
     printf("  %s\n", pass_word(v->pass));
-    if (verbose)
-        print_strategies(v->strategies, 4, 4, 0);
-    printf("    %s, ", family_names(v->strategies, families));
-    print_axes("basis", d->basis, rank);
-    print_axes(", tiles", d->tiles, rank);
-    printf(", workspace %s bytes%s\n", size_text(d->workspace_bytes, size),
-           d->shares_gy ? ", gy transformed once" : "");
+    if (verbose || both)
+        print_strategies(v->strategies, 4, 4, verbose ? 0 : SHORT_WORDS);
+    printf("    ");
+    if (!both) {
+        printf("%s, ", family_names(v->strategies, families));
+        print_axes("basis", d->basis, rank);
+        print_axes(", tiles", d->tiles, rank);
+        printf(", ");
+    }
+    printf("workspace %s bytes%s\n", size_text(d->workspace_bytes, size), d->shares_gy ? ", gy transformed once" : "");
     printf("    %-16s %12s %12s %13s %12s\n", "stage", "MB", "Mflop", "predicted ms", "measured ms");
     for (int i = 0; i < d->stage_count; ++i) {
         const conv_fft_stage *s = &d->stages[i];
@@ -198,8 +206,7 @@ typedef struct listing {
 
 static void print_candidate(const conv_fft_tune_candidate *c, bool verbose) {
     enum {
-        INDENT = 43,
-        WORDS = 3 /* of a strategy line: the family, and mostly the basis and tiles */
+        INDENT = 43
     };
     char size[16];
     printf("    ");
@@ -208,7 +215,7 @@ static void print_candidate(const conv_fft_tune_candidate *c, bool verbose) {
     printf("%9s", c->workspace_bytes ? size_text(c->workspace_bytes, size) : "-");
     if (verbose)
         putchar('\n');
-    print_strategies(c->strategy, verbose ? 6 : 3, verbose ? 6 : INDENT, verbose ? 0 : WORDS);
+    print_strategies(c->strategy, verbose ? 6 : 3, verbose ? 6 : INDENT, verbose ? 0 : SHORT_WORDS);
     if (c->verdict[0]) {
         printf("%*s", INDENT, "");
         print_wrapped(c->verdict, INDENT, INDENT);
@@ -221,7 +228,7 @@ static int show_candidate(const conv_fft_tune_candidate *c, void *user) {
         l->set = c->pass;
         l->shown = 0;
         if (!l->object)
-            printf("  candidates, %s\n    %13s %12s %9s   why it was chosen or not, and its strategy\n",
+            printf("  candidates, %s\n    %13s %12s %9s   strategy, and why it was chosen or not\n",
                    pass_word(c->pass), "predicted ms", "measured ms", "workspace");
     }
     if (l->shown++ >= l->max_shown)

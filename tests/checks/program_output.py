@@ -69,6 +69,10 @@ def table_faults(place):
         if ended.returncode or wide or not lines or any(line.endswith(" ") for line in lines) or \
                 ("keep=" in ended.stdout) != verbose:
             yield f"{words}: status {ended.returncode}, {wide or ended.stdout}, {ended.stderr}"
+    shown = place.run("explain", "--device=cpu", "in=1x2x9x9", "kernel=3x3").stdout
+    both = r"^  both gradients\n    staged basis=\S+ tiles=\S+\n    staged basis=.*\n    workspace "
+    if not re.search(both, shown, re.M):
+        yield f"explain has not both strategies: {shown}"
     shown = place.run("tune", "--device=cpu", "--verbose", place.network).stdout
     if not re.search(r"^a +both gradients .*\n    staged .*keep=none\n    staged .*keep=none\n", shown, re.M):
         yield f"tune --verbose has not both strategies: {shown}"
