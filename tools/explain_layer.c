@@ -228,8 +228,8 @@ static int show_candidate(const conv_fft_tune_candidate *c, void *user) {
         l->set = c->pass;
         l->shown = 0;
         if (!l->object)
-            printf("  candidates, %s\n    %13s %12s %9s   strategy, and why it was chosen or not\n",
-                   pass_word(c->pass), "predicted ms", "measured ms", "workspace");
+            printf("  candidates, %s\n    %13s %12s %9s   strategy, and why it was chosen or not\n", pass_word(c->pass),
+                   "predicted ms", "measured ms", "workspace");
     }
     if (l->shown++ >= l->max_shown)
         return interrupted;
