@@ -38,7 +38,8 @@ class Place:
         with open(self.network, "w", encoding="ascii") as file:
             file.write(NETWORK)
         self.environment = {**os.environ, "CONV_FFT_CACHE_DIR": os.path.join(directory, "cache"),
-                            "CONV_FFT_TUNE_PATH": "", "CONV_FFT_RECORD": "", "OMP_WAIT_POLICY": "passive"}
+                            "CONV_FFT_TUNE_PATH": "", "CONV_FFT_RECORD": "", "OMP_WAIT_POLICY": "passive",
+                            "CONV_FFT_LOG": "silent"}  # there may be no OpenBLAS
 
     def run(self, *arguments, **more):
         return subprocess.run([PROGRAM, *arguments], env={**self.environment, **more}, capture_output=True, text=True,
