@@ -47,10 +47,17 @@ use_static() {
     use_pkg_config "$WORK/installed_static" --static
 }
 
+# The program, its manual page and its completion.
+use_program() {
+    [ "$("$1/bin/conv-fft" --version)" = "conv-fft $VERSION" ]
+    "$1/bin/conv-fft" man | cmp - "$1/share/man/man1/conv-fft.1"
+    "$1/bin/conv-fft" completion | cmp - "$1/share/bash-completion/completions/conv-fft"
+}
+
 case $how in
 install) install_tree "$directory" "$WORK/installed" ;;
 find_package) use_find_package "$directory" "$WORK/find_package" ;;
 pkg_config) use_pkg_config "$directory" ;;
-program) [ "$("$directory/bin/conv-fft" --version)" = "conv-fft $VERSION" ] ;;
+program) use_program "$directory" ;;
 static) use_static "$directory" ;;
 esac
