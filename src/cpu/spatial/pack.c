@@ -61,7 +61,7 @@ static void pack_row(const cf_convolution *c, const cf_tensor *tensor, const voi
     const cf_packed_axis *const a = &c->axis[2];
     const int64_t stride = tensor->axis_stride[2];
     const cf_piece border = piece_of(tensor, data, first, lanes, stride, 1);
-    const bool straight = a->straight[1] > a->straight[0] && !lanes->adjacent;
+    const bool straight = a->straight[1] > a->straight[0] && !lanes->adjacent && !c->planar;
     if (straight)
         pack_straight(c, tensor, data, first, lanes, row);
     for (int64_t phase = 0; phase < a->phases; ++phase) {
