@@ -28,7 +28,7 @@ test     python3                 python3                 # checks of the source 
 test     python3-venv            python3-venv            # pip for NVRTC, where this system has none (scripts/nvrtc.sh)
 python   python3-venv            python3-venv            # pip for the environment that builds and tests the package
 torch    debootstrap             debootstrap             # the Debian that make test-torch runs in
-bench    libdnnl-dev             libdnnl-dev             # oneDNN, a baseline
+bench    debian-archive-keyring  debian-archive-keyring  # scripts/with_onednn.sh fetches oneDNN, a baseline
 plots    python3-matplotlib      python3-matplotlib
 '
 
