@@ -34,7 +34,7 @@ SEED_LINE = @$(SAY_SEED)
 SAY_SEED = echo "seed of this run: CONV_FFT_TEST_SEED=$(CONV_FFT_TEST_SEED) (the same seed runs the same cases)"
 
 help:
-	@echo 'make demo          train a small CNN on real images; pictures in build/demo'
+	@echo 'make demo          train a small CNN on real images; pictures in build/demo; what to try next'
 	@echo 'make check         the quick tests; T=PATTERN: those whose names match'
 	@echo 'make test          test-sanitize, test-fuzz, test-threads, test-python, test-plain: a core of cases and a share'
 	@echo '                   of the rest that the commit chooses; ALL=1: also what has passed and did not change'
@@ -57,8 +57,13 @@ help:
 demo:
 	scripts/setup.sh build
 	cmake --preset release
-	$(BUILD) release --target train_digits
+	$(BUILD) release --target train_digits conv-fft
 	build/release/examples/train_digits --data data/digits.csv.gz --out build/demo
+	@echo
+	@echo 'What to try next:'
+	@echo '    build/release/tools/conv-fft explain --measure 5 in=4x64x56x56 out=64 groups=64 kernel=31x31 pad=same'
+	@echo '    build/release/tools/conv-fft tune --count 1 networks/signals.txt'
+	@echo '    make install PREFIX=$$HOME/.local'
 
 check:
 	scripts/setup.sh build test
