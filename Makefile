@@ -21,7 +21,8 @@ PYTHON ?= python3
 VENV = build/python/venv
 WHEELS = build/python/wheels
 # The sources of a wheel.
-WHEEL_SOURCES = CMakeLists.txt LICENSE README.md pyproject.toml bindings/python/conv_fft cmake include src
+WHEEL_SOURCES = CMakeLists.txt LICENSE README.md pyproject.toml bindings/python/conv_fft cmake include networks src \
+    tools tuning
 SUITES = --suite table4=networks/table4.txt --suite nets=networks/alexnet.txt --suite nets=networks/overfeat_fast.txt \
     --suite volumes=networks/volumes.txt --suite signals=networks/signals.txt
 # The commit chooses the seed of the tests (tests/support/selection.h).

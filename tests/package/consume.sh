@@ -47,10 +47,21 @@ use_static() {
     use_pkg_config "$WORK/installed_static" --static
 }
 
+# The installed program finds the installed networks in any folder.
+use_program() {
+    mkdir -p "$WORK/elsewhere"
+    cd "$WORK/elsewhere"
+    [ "$("$1/bin/conv-fft" --version)" = "conv-fft $VERSION" ]
+    "$1/bin/conv-fft" explain --device cpu --file networks/causal.txt | grep -q '^ *staged '
+    "$1/bin/conv-fft" explain --device cpu --file networks/none.txt 2>messages && return 1
+    [ "$(cat messages)" = 'conv-fft: cannot read networks/none.txt: No such file or directory' ]
+    [ -f "$1/share/conv_fft/tuning/nvidia-h200/alexnet.jsonl" ]
+}
+
 case $how in
 install) install_tree "$directory" "$WORK/installed" ;;
 find_package) use_find_package "$directory" "$WORK/find_package" ;;
 pkg_config) use_pkg_config "$directory" ;;
-program) [ "$("$directory/bin/conv-fft" --version)" = "conv-fft $VERSION" ] ;;
+program) use_program "$directory" ;;
 static) use_static "$directory" ;;
 esac
