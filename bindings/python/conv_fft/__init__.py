@@ -22,5 +22,5 @@ from .tuning import autotune, candidates, data_folder, devices, tune
 
 __all__ = ["Cancelled", "CompileError", "DeviceError", "Error", "FileError", "InternalError", "InvalidArgument",
            "LibraryMissing", "NoDevice", "NotSupported", "OutOfMemory", "Plan", "PlanCache", "Problem", "__version__",
-           "autotune", "backward", "cache", "candidates", "context", "data_folder", "devices", "forward", "library_path",
-           "plans", "tune", "wheel_folders"]
+           "autotune", "backward", "cache", "candidates", "context", "data_folder", "devices", "forward",
+           "library_path", "plans", "tune", "wheel_folders"]
