@@ -20,6 +20,7 @@ PYTHON ?= python3
 # The environment that builds and tests the Python package. It can import a torch that $(PYTHON) has.
 VENV = build/python/venv
 WHEELS = build/python/wheels
+PACKAGES = build/package/packages
 # The sources of a wheel.
 WHEEL_SOURCES = CMakeLists.txt LICENSE README.md pyproject.toml bindings/python/conv_fft cmake include networks src \
     tools tuning
@@ -52,6 +53,8 @@ help:
 	@echo 'make test-gpu      the tests on a GPU: a core of cases and a share of the rest; test-gpu-long: every case'
 	@echo 'make gpu-sanitize  the GPU tests under compute-sanitizer'
 	@echo 'make install       library, headers and program to PREFIX ($(PREFIX)), below DESTDIR'
+	@echo 'make package       Debian packages of the same, into $(PACKAGES)'
+	@echo 'make test-package  installs them in a Debian of their own and uses them; needs root'
 	@echo 'make format        clang-format over all sources'
 	@echo 'make clean         remove build/'
 
@@ -224,11 +227,26 @@ gpu-sanitize:
 	$(BUILD) dev
 	scripts/gpu-sanitize build/dev
 
+# One for each component of the installation: cmake/Package.cmake.
+package:
+	scripts/setup.sh build package
+	cmake --preset package
+	$(BUILD) package
+	rm -rf $(PACKAGES)
+	cpack --config build/package/CPackConfig.cmake -B $(PACKAGES)
+	rm -rf $(PACKAGES)/_CPack_Packages
+	@echo && echo 'To install them:' && echo '    sudo apt install ./$(PACKAGES)/*.deb'
+
+test-package: package
+	scripts/setup.sh torch || true
+	scripts/test_packages.sh $(PACKAGES)
+
 install:
 	scripts/setup.sh build
 	cmake --preset release -DCMAKE_INSTALL_PREFIX=$(PREFIX)
 	$(BUILD) release --target conv_fft conv-fft
 	DESTDIR=$(DESTDIR) cmake --install build/release
+	@[ -n '$(DESTDIR)' ] || [ "$$(id -u)" -ne 0 ] || ldconfig  # for programs without a search path of their own
 
 format:
 	scripts/setup.sh test
@@ -241,4 +259,4 @@ clean:
 FORCE:
 .PHONY: help demo check replay test test-sanitize test-fuzz test-threads test-python test-plain test-torch test-long \
     test-sanitize-all fuzz-long test-mutants emulator-coverage mutants python python-packages bench bench-gpu plots \
-    test-gpu test-gpu-long gpu-sanitize install format clean
+    test-gpu test-gpu-long gpu-sanitize install package test-package format clean

@@ -37,7 +37,7 @@ use_pkg_config() {
 use_static() {
     rm -rf "$WORK/archive" "$WORK/static"
     mkdir -p "$WORK/archive"
-    (cd "$1" && cp -r CMakeLists.txt cmake include src "$WORK/archive")
+    (cd "$1" && cp -r CMakeLists.txt LICENSE cmake include src "$WORK/archive")
     "$CMAKE" -S "$WORK/archive" -B "$WORK/static" -G Ninja -DCMAKE_C_COMPILER="$CC" -DCMAKE_BUILD_TYPE=Debug \
         -DBUILD_SHARED_LIBS=OFF -DCONV_FFT_BUILD_TESTS=OFF -DCONV_FFT_BUILD_BENCH=OFF -DCONV_FFT_BUILD_EXAMPLES=OFF \
         -DCONV_FFT_BUILD_TOOLS=OFF
