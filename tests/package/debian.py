@@ -40,6 +40,8 @@ def run(*command, **options):
 def check_fields(package, name):
     fields = dict(re.findall(r"^(\w[\w-]*): (.*)", run("dpkg-deb", "--field", str(package)), re.M))
     found, wanted = sorted(fields.get("Depends", "").split(", ")), DEPENDS[name]
+    if name == "conv-fft-tools":  # the program itself may use jansson, too
+        found = [dependency for dependency in found if not dependency.startswith("libjansson4 (")]
     if len(found) != len(wanted) or not all(map(fnmatch.fnmatchcase, found, wanted)):
         sys.exit("%s depends on %s; it shall be %s" % (name, found, wanted))
     if (fields["Version"], fields["Architecture"]) != (VERSION, run("dpkg", "--print-architecture").strip()):
