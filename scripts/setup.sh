@@ -40,7 +40,10 @@ groups=${*:-build}
 for group in $groups; do
     case $group in
     build | test | package | python | wheels | torch | bench | plots) ;;
-    *) echo "setup.sh: unknown group '$group' (build, test, package, python, wheels, torch, bench, plots)" >&2 && exit 2 ;;
+    *)
+        echo "setup.sh: unknown group '$group' (build, test, package, python, wheels, torch, bench, plots)" >&2
+        exit 2
+        ;;
     esac
 done
 

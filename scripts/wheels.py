@@ -33,7 +33,8 @@ SOURCES = (
     ("jansson", "pool/main/j/jansson/jansson_2.14.orig.tar.gz",
      "c739578bf6b764aa0752db9a2fdadcfe921c78f1228c7ec0bb47fa804c55d17b", ("",)),
     ("llvm", "pool/main/l/llvm-toolchain-19/llvm-toolchain-19_19.1.7.orig.tar.xz",
-     "ae498f3bc58ae2d9f64ef5f0c035c4240152bf015a5b7738b15c22e93bdc97ce", ("openmp/", "cmake/", "compiler-rt/lib/builtins/cpu_model/")),
+     "ae498f3bc58ae2d9f64ef5f0c035c4240152bf015a5b7738b15c22e93bdc97ce",
+     ("openmp/", "cmake/", "compiler-rt/lib/builtins/cpu_model/")),
 )
 # file of LLVM, text, replacement
 CHANGES = (
@@ -192,7 +193,8 @@ def wheel(arch, out, prefix, description):
     defined = {"CMAKE_TOOLCHAIN_FILE": description, "OpenMP_C_FLAGS": "-fopenmp", "OpenMP_C_LIB_NAMES": "omp",
                "OpenMP_C_INCLUDE_DIR": prefix / "include", "OpenMP_omp_LIBRARY": prefix / "lib" / "libomp.a",
                "CMAKE_REQUIRE_FIND_PACKAGE_OpenMP": "ON",
-               "CMAKE_C_STANDARD_LIBRARIES": prefix / "lib" / "libcpu_model.a", "CONV_FFT_LICENCES": prefix / "licences"}
+               "CMAKE_C_STANDARD_LIBRARIES": prefix / "lib" / "libcpu_model.a",
+               "CONV_FFT_LICENCES": prefix / "licences"}
     settings = ["build-dir=%s" % (out / arch / "build" / "conv_fft"), "install.strip=false"]
     settings += ["cmake.define.%s=%s" % pair for pair in defined.items()]
     environment = {**os.environ, "PKG_CONFIG_LIBDIR": str(prefix / "lib" / "pkgconfig"),
