@@ -52,6 +52,7 @@ help:
 	@echo 'make test-wheels   their tests; the wheel of the other architecture runs in qemu'
 	@echo 'make bench         benchmarks on this machine; results in $(RESULTS)'
 	@echo 'make bench-gpu     benchmarks of transforms and layers on the first GPU; results in bench/results'
+	@echo 'make docs          the documents as a site with search, into build/docs/site'
 	@echo 'make plots         pictures and tables of all results, into docs and README.md'
 	@echo 'make test-gpu      the tests on a GPU: a core of cases and a share of the rest; test-gpu-long: every case'
 	@echo 'make gpu-sanitize  the GPU tests under compute-sanitizer'
@@ -227,6 +228,16 @@ plots:
 	$(PYTHON) bench/report/plot.py
 	$(PYTHON) bench/report/report.py README.md docs/performance/cpu.md docs/performance/h200.md docs/tuning.md \
 	    src/fbfft/warp/README.md
+
+# The pages, and the site that mkdocs of the Python index makes from them. A link that leads nowhere is an error.
+docs:
+	scripts/setup.sh python
+	$(PYTHON) -m venv build/docs/venv
+	build/docs/venv/bin/python -m pip install --quiet mkdocs==1.6.1
+	$(PYTHON) scripts/docs.py build/docs/pages
+	build/docs/venv/bin/mkdocs build --quiet --strict --config-file docs/mkdocs.yml
+	@echo 'To read it: python3 -m http.server --bind localhost --directory build/docs/site'
+.PHONY: docs
 
 # If the kernel cache is empty, NVRTC takes most of the time. The output says how many cases of each list ran.
 test-gpu-long: export CONV_FFT_TEST_SHARE = $(or $(GIVEN_SHARE),100)

@@ -119,7 +119,7 @@ def check_runs(arch, site, folder):
     version = run(*wrap, site / "conv_fft" / "bin" / "conv-fft", "--version")
     explained = run(*wrap, site / "conv_fft" / "bin" / "conv-fft", "explain", "--file", "networks/causal.txt")
     said = run(*wrap, python, "-c", LAYER, environment={"PYTHONPATH": str(site)})
-    if not version.startswith("conv-fft ") or " staged " not in explained:
+    if not version.startswith("conv-fft ") or "staged" not in explained:
         fail("the program of %s prints\n%s%s" % (arch, version, explained))
     if not re.search(r"^CPU, .*, 2 threads, ", said, re.M) or "y = 648.00" not in said:
         fail("the module of %s does not compute on two threads:\n%s" % (arch, said))

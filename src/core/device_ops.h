@@ -57,6 +57,21 @@ typedef struct cf_cgemm_desc {
     cf_cgemm *compiled;                    /* variant TENSOR: made by products_list */
 } cf_cgemm_desc;
 
+/* A convolution by its definition. Output o of an axis reads coordinate origin + o * stride + tap * dilation. */
+typedef struct cf_convolution_axis {
+    int64_t input, output, taps, stride, dilation, origin;
+    conv_fft_padding mode;
+} cf_convolution_axis;
+
+/* x[sample][group][in channel], y[sample][group][out channel], w[group][out channel][in channel], each with three axes.
+ * The gradient of x needs padding with zeros. */
+typedef struct cf_convolution_desc {
+    cf_cgemm_kind kind;
+    cf_tensor x, w, y;
+    cf_convolution_axis axis[3];
+    int64_t batch, groups, in_channels, out_channels; /* channels: of a group */
+} cf_convolution_desc;
+
 /* Sum of scratch[sample][channel][padded axes] (compute type, dense) over the padded positions of each element of
  * `tensor`. */
 typedef struct cf_fold_desc {
@@ -77,7 +92,8 @@ typedef struct cf_bias_desc {
     int64_t size[3];
 } cf_bias_desc;
 
-typedef struct cf_transform cf_transform;   /* each device's own */
+typedef struct cf_transform cf_transform; /* each device's own */
+typedef struct cf_convolution cf_convolution;
 typedef struct cf_pair cf_pair;             /* two forward transforms, computed by one launch */
 typedef struct cf_build_list cf_build_list; /* what a plan must have compiled */
 typedef struct cf_timer cf_timer;           /* marks in a stream, and the time between them */
@@ -146,6 +162,17 @@ typedef struct cf_device_ops {
      * the block of W covers all rows of W. `accumulate` adds to the result's old contents. */
     conv_fft_status (*product)(cf_device *device, const cf_cgemm_desc *desc, cf_block x, cf_block w, cf_block y,
                                bool accumulate, struct CUstream_st *stream);
+    /* Convolutions by their definition. These operations are NULL on GPUs, where family `spatial` has kernels of its
+     * own. */
+    conv_fft_status (*convolution_create)(cf_device *device, const cf_convolution_desc *desc,
+                                          cf_convolution **convolution);
+    void (*convolution_destroy)(cf_convolution *convolution); /* NULL is allowed */
+    size_t (*convolution_scratch)(const cf_convolution *convolution);
+    /* The kind says which tensor is written. bias: of y, or NULL. scratch is aligned to 64 bytes. */
+    conv_fft_status (*convolve)(const cf_convolution *convolution, void *x, void *w, void *y, const void *bias,
+                                bool accumulate, void *scratch, struct CUstream_st *stream);
+    /* A prediction. */
+    double (*convolution_seconds)(const cf_device *device, const cf_convolution_desc *desc);
     /* Samples and groups count from the pointers. scratch: [samples][groups * channels][padded]. */
     conv_fft_status (*fold)(cf_device *device, const cf_fold_desc *desc, const void *scratch, int64_t samples,
                             int64_t groups, void *tensor, bool accumulate, struct CUstream_st *stream);
@@ -184,6 +211,9 @@ typedef struct cf_device_ops {
     void (*timer_destroy)(cf_timer *timer); /* NULL is allowed */
     conv_fft_status (*timer_mark)(cf_timer *timer, int mark, struct CUstream_st *stream);
     conv_fft_status (*timer_seconds)(cf_timer *timer, int mark, double *seconds);
+    /* Whether the host may wait for the stream. It may not while the stream is being captured into a graph. NULL:
+     * always. */
+    bool (*may_wait)(const cf_device *device, struct CUstream_st *stream);
 } cf_device_ops;
 
 /* What a plan knows of a device. Each device's own struct begins with this one. */

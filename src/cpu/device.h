@@ -32,6 +32,13 @@ conv_fft_status cf_cpu_inverse(const cf_transform *transform, cf_block block, vo
                                const void *bias, bool accumulate, void *scratch, struct CUstream_st *stream);
 conv_fft_status cf_cpu_cgemm(cf_device *device, const cf_cgemm_desc *desc, cf_block x, cf_block w, cf_block y,
                              bool accumulate, struct CUstream_st *stream);
+conv_fft_status cf_cpu_convolution_create(cf_device *device, const cf_convolution_desc *desc,
+                                          cf_convolution **convolution);
+void cf_cpu_convolution_destroy(cf_convolution *convolution);
+size_t cf_cpu_convolution_scratch(const cf_convolution *convolution);
+conv_fft_status cf_cpu_convolve(const cf_convolution *convolution, void *x, void *w, void *y, const void *bias,
+                                bool accumulate, void *scratch, struct CUstream_st *stream);
+double cf_cpu_convolution_seconds(const cf_device *device, const cf_convolution_desc *desc);
 conv_fft_status cf_cpu_fold(cf_device *device, const cf_fold_desc *desc, const void *scratch, int64_t samples,
                             int64_t groups, void *tensor, bool accumulate, struct CUstream_st *stream);
 conv_fft_status cf_cpu_bias_gradient(cf_device *device, const cf_bias_desc *desc, const void *gy, void *gbias,

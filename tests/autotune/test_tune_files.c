@@ -24,6 +24,7 @@ conv_fft_status __wrap_cf_plan_create(const cf_layer *l, cf_device *device, int 
                                       const cf_strategy strategy[CF_PASS_COUNT], bool any_alignment,
                                       uint64_t workspace_limit, uint64_t *smallest, conv_fft_plan **plan);
 conv_fft_status __wrap_cf_staged_run(const conv_fft_plan *plan, int set, const cf_call *call);
+conv_fft_status __wrap_cf_spatial_run(const conv_fft_plan *plan, int set, const cf_call *call);
 
 typedef struct progress {
     int64_t last, cancel_at;

@@ -15,7 +15,7 @@ from pathlib import Path
 
 README_LINES = 180
 TABLE_ROWS = 15
-FOLDERS = ["docs", "bench", "bindings", "data", "src", "tests"]
+FOLDERS = ["docs", "bench", "bindings", "data", "examples", "src", "tests"]
 LINK = re.compile(r"\]\(([^()\s]+)\)")
 FILE = re.compile(r"`([\w./-]+/[\w.-]+\.(?:c|h|cuh|inc|md|py|txt|cmake|cpp|sh))`")
 MADE_LATER = ("build/", "bench/out")

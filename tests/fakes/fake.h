@@ -15,7 +15,8 @@ typedef struct fake_cuda {
      * memory of GPU 0 without bounds. */
     const void *special;
     unsigned long long attribute[32];
-    const void *foreign_stream; /* of another context */
+    const void *foreign_stream;  /* of another context */
+    const void *captured_stream; /* being captured into a graph: the host may not wait for its events */
     /* The stream that a test expects; the number of launches, copies, fills and events in other streams; the event that
      * the host waited for last. */
     const void *expected_stream;

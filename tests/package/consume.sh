@@ -47,12 +47,15 @@ use_static() {
     use_pkg_config "$WORK/installed_static" --static
 }
 
-# The installed program finds the installed networks in any folder.
+# The program, its manual page and its completion. It finds the installed networks in any folder.
 use_program() {
+    [ "$("$1/bin/conv-fft" --version)" = "conv-fft $VERSION" ]
+    "$1/bin/conv-fft" man | cmp - "$1/share/man/man1/conv-fft.1"
+    "$1/bin/conv-fft" completion | cmp - "$1/share/bash-completion/completions/conv-fft"
     mkdir -p "$WORK/elsewhere"
     cd "$WORK/elsewhere"
-    [ "$("$1/bin/conv-fft" --version)" = "conv-fft $VERSION" ]
-    "$1/bin/conv-fft" explain --device cpu --file networks/causal.txt | grep -q '^ *staged '
+    "$1/bin/conv-fft" explain --device cpu --file networks/causal.txt >explained
+    grep -q staged explained
     "$1/bin/conv-fft" explain --device cpu --file networks/none.txt 2>messages && return 1
     [ "$(cat messages)" = 'conv-fft: cannot read networks/none.txt: No such file or directory' ]
     [ -f "$1/share/conv_fft/tuning/nvidia-h200/alexnet.jsonl" ]

@@ -8,7 +8,8 @@
 /* What the tests allow. With mag = |x| conv |w|, the same sum over absolute values:
  *
  *     whole tensor   ||y - y64|| <= norm * eps * ||mag||             (the contract of conv_fft.h)
- *     each element   |y - y64|   <= round * |y64| + element * compute * (mag + rms of mag in its slice + rms of mag / 4)
+ *     each element   |y - y64|   <= round * |y64| + element * compute * (mag + rms in its slice + rms / 4)
+ *                                               rms: of mag
  *
  * A slice is one index of the first dimension: one sample of y and gx, one output channel of gw. The second line exists
  * so that one wrong element of a large tensor cannot hide in its norm. It uses the slice's rms because the error of a

@@ -73,7 +73,7 @@ enum {
 static const double few_products = 1e4, max_products = 1e6;
 
 /* Counts of what the run has covered. */
-static struct { atomic_llong problems, cut, limited, kept, partial, aligned; } covered;
+static struct { atomic_llong problems, cut, limited, kept, partial, aligned, spatial; } covered;
 
 /* Strategies with segments of taps, if a small basis holds the segments. Strategies of kept spectra have one basis for
  * all passes. */
@@ -161,6 +161,12 @@ void check_random_problem(uint64_t seed) {
         for (int pass = 0; pass < 3; pass++)
             options.strategy[pass] = s.line[pass];
     }
+    if (!device_gpu() && !options.keep && !options.strategy[0] && random_once_in(&g, 2)) {
+        for (int pass = 0; pass < 3; pass++)
+            options.strategy[pass] = pass == 1 && p.padding != CONV_FFT_PAD_ZEROS ? NULL : "spatial";
+        options.workspace_limit = 0; /* only some strategies obey one */
+        covered.spatial++;
+    }
     check_plan(&l, &options, &g);
     layer_destroy(&l);
     tensor_align(0);
@@ -182,8 +188,9 @@ bool check_random_problems(uint64_t default_count) {
     const int64_t count = device_each(&list, check_next, &seed);
     printf("random: %lld problems from seed %" PRIu64
            " (%lld with taps in segments, %lld with a workspace limit, %lld with kept spectra, %lld "
-           "partial backward calls, %lld with aligned tensors)\n",
-           covered.problems, seed, covered.cut, covered.limited, covered.kept, covered.partial, covered.aligned);
+           "partial backward calls, %lld with aligned tensors, %lld by family spatial)\n",
+           covered.problems, seed, covered.cut, covered.limited, covered.kept, covered.partial, covered.aligned,
+           covered.spatial);
     print_worst_ratios("random");
     return case_failures() == 0 && covered.problems == count;
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Staged passes on the CPU that take the time of virtual_clock.h. In a program that repeats these declarations, these
+/* Passes on the CPU that take the time of virtual_clock.h. In a program that repeats these declarations, these
  * functions replace those of the library. */
 #ifndef TEST_VIRTUAL_RUNS_H
 #define TEST_VIRTUAL_RUNS_H
@@ -10,7 +10,7 @@ typedef struct virtual_run_state {
     int64_t spoiled_basis; /* strategies whose last basis is this one are at once done and wrong; 0: none */
     int spoiled;           /* runs of these */
     bool steady;           /* every run of a staged pass takes 20 ms */
-    int count;             /* runs of staged passes */
+    int count;             /* runs of passes */
 } virtual_run_state;
 extern virtual_run_state virtual_runs;
 
@@ -20,5 +20,7 @@ conv_fft_status __wrap_cf_plan_create(const cf_layer *l, cf_device *device, int 
                                       uint64_t workspace_limit, uint64_t *smallest, conv_fft_plan **plan);
 /* A run takes the time of clock_seconds_of(). */
 conv_fft_status __wrap_cf_staged_run(const conv_fft_plan *plan, int set, const cf_call *call);
+/* A run takes 20 ms. */
+conv_fft_status __wrap_cf_spatial_run(const conv_fft_plan *plan, int set, const cf_call *call);
 
 #endif

@@ -21,8 +21,9 @@ from torch import nn
 from torch.nn import functional as F
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "examples"))
+import comparison  # noqa: E402
 import conv_fft.torch  # noqa: E402
-import train  # noqa: E402
+import digits  # noqa: E402
 
 DTYPES = {"fp16": torch.float16, "bf16": torch.bfloat16}
 VARIANTS = ("fp32", "torch", "exact", "fast")
@@ -35,7 +36,7 @@ def dense5x5():
                          nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(64, 10))
 
 
-NETWORKS = {"convnext": lambda: train.make_convnext(None, None)[0], "dense5x5": dense5x5}
+NETWORKS = {"convnext": lambda: digits.make_convnext(None, None)[0], "dense5x5": dense5x5}
 
 
 def losses_of(network, variant, dtype, seed, images, labels, options):
@@ -76,7 +77,7 @@ def main():
     parser.add_argument("--device", default="cuda" if torch.cuda.is_available() else "cpu")
     parser.add_argument("--out", type=pathlib.Path, default=pathlib.Path("build/amp_parity.csv"))
     options = parser.parse_args()
-    images, labels = (t.to(options.device) for t in train.digits(options.edge))
+    images, labels = (t.to(options.device) for t in digits.images_of(options.edge))
     name = torch.cuda.get_device_name() if options.device.startswith("cuda") else "CPU"
     rows = []
     for network in options.network:
@@ -88,7 +89,7 @@ def main():
                     curves[variant], count = losses_of(network, variant, DTYPES[word], seed, images, labels, options)
                     rows.append([network, word, seed, variant, count, " ".join("%.6g" % v for v in curves[variant])])
                     last[variant].append(statistics.mean(curves[variant][-50:]))
-                    apart[variant].append(train.difference(smooth(curves[variant]), smooth(curves["fp32"])))
+                    apart[variant].append(comparison.difference(smooth(curves[variant]), smooth(curves["fp32"])))
                 # Written after each seed, so that an interrupted run keeps what it has.
                 options.out.parent.mkdir(parents=True, exist_ok=True)
                 with open(options.out, "w", newline="") as file:

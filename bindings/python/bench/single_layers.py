@@ -81,7 +81,7 @@ class Layer:
         wanted = [of_x, not of_x, False]
         x, w, (stride, pads, dilation, groups, mode) = self.x.detach(), self.w.detach(), self.config
         if self.function is by_conv_fft:
-            return torch.ops.conv_fft.backward(self.gy, x, w, stride, pads, dilation, groups, mode, wanted)
+            return torch.ops.conv_fft.backward(x, w, self.gy, stride, pads, dilation, groups, mode, wanted)
         rank = len(stride)
         return torch.ops.aten.convolution_backward(self.gy, x, w, None, stride, pads[:rank], dilation, False,
                                                    [0] * rank, groups, wanted)

@@ -2,7 +2,7 @@
 """Convolution layers for CNN training, computed through small batched FFTs.
 
     y = conv_fft.forward(x, w, bias, padding="same")
-    gx, gw, gbias = conv_fft.backward(gy, x, w, padding="same")
+    gx, gw, gbias = conv_fft.backward(x, w, gy, padding="same")
     plan = conv_fft.Plan("in=8x16x32x32 out=32 kernel=9x9 pad=same", "cuda:0")
 
     import conv_fft.torch               layers for PyTorch: Conv1d.., functional, convert, revert

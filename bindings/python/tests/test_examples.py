@@ -1,21 +1,58 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The examples without torch: train.py says that torch is missing, and curves.py draws a file of losses."""
+"""The examples without torch and without a GPU: they run, or say what is missing. curves.py draws a file of losses."""
+import re
 import subprocess
 import sys
 import xml.etree.ElementTree
 from pathlib import Path
 
+import pytest
+from conftest import HAS_GPU
+
 EXAMPLES = Path(__file__).resolve().parents[1] / "examples"
 
 
-def run(code):
-    return subprocess.run([sys.executable, "-c", "import sys; sys.path.insert(0, %r); %s" % (str(EXAMPLES), code)],
-                          capture_output=True, text=True)
+def run(code, *arguments):
+    return subprocess.run([sys.executable, "-c", "import sys; sys.path.insert(0, %r); %s" % (str(EXAMPLES), code),
+                           *arguments], capture_output=True, text=True)
 
 
-def test_a_missing_torch_is_named():
-    ended = run("sys.modules['torch'] = None; import train")
-    assert ended.returncode == 1 and ended.stderr.startswith("train.py: torch is not installed"), ended.stderr
+def run_script(name, missing=(), *arguments, **options):
+    """An example as the program that it is. Packages of `missing` cannot be imported."""
+    code = ("import runpy; sys.modules.update(dict.fromkeys(%r)); sys.argv[0] = %r;"
+            "runpy.run_path(sys.argv[0], run_name='__main__')" % (list(missing), str(EXAMPLES / name)))
+    return subprocess.run([sys.executable, "-c", "import sys; sys.path.insert(0, %r); %s" % (str(EXAMPLES), code),
+                           *arguments], capture_output=True, text=True, **options)
+
+
+def test_numpy():
+    ended = run_script("numpy_layer.py")
+    assert ended.returncode == 0, ended.stderr
+    assert re.match(r"y: relative error \d\.\de-0[678]\n", ended.stdout) and "with a plan: " in ended.stdout
+
+
+@pytest.mark.parametrize("name", ["train.py", "torch_layer.py", "where_fft_wins.py"])
+def test_a_missing_torch_is_named(name):
+    ended = run_script(name, ["torch"])
+    assert ended.returncode == 1 and ended.stderr.startswith(name + ": torch is not installed"), ended.stderr
+
+
+def test_help_needs_no_torch():
+    ended = run_script("train.py", ["torch", "numpy", "conv_fft"], "--help")
+    assert ended.returncode == 0 and "--steps" in ended.stdout, ended.stderr
+    for argument in ("--steps", "--batch", "--edge"):
+        ended = run_script("train.py", ["torch"], argument, "0")
+        assert ended.returncode == 2 and "%s: it is '0'; it must be" % argument in ended.stderr, ended.stderr
+
+
+def test_cupy():
+    ended = run_script("cupy_layer.py", ["cupy"])
+    assert ended.returncode == 1 and ended.stderr.startswith("cupy_layer.py: CuPy is not installed"), ended.stderr
+    ended = run_script("cupy_layer.py")
+    if HAS_GPU and "CuPy is not installed" not in ended.stderr:
+        assert ended.returncode == 0 and "relative error" in ended.stdout, ended.stderr
+    else:
+        assert ended.returncode == 1 and re.search("^cupy_layer.py: (CuPy is|it needs)", ended.stderr, re.M)
 
 
 def test_curves_are_drawn(tmp_path):

@@ -205,8 +205,8 @@ def test_operators(dtype, parameters, device):
     gy = torch.randn_like(ops.forward(x, w, bias, *parameters)).requires_grad_()
     torch.library.opcheck(ops.forward.default, (x, w, bias, *parameters))
     for wanted in ([True] * 3, [False, True, False], [True, False, True]):
-        torch.library.opcheck(ops.backward.default, (gy, x, w, *parameters, wanted))
-    torch.library.opcheck(ops.backward_data.default, (gy, w, [8, 7], *parameters))
+        torch.library.opcheck(ops.backward.default, (x, w, gy, *parameters, wanted))
+    torch.library.opcheck(ops.backward_data.default, (w, gy, [8, 7], *parameters))
 
 
 def test_double_backward(device):

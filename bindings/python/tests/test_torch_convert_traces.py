@@ -6,6 +6,7 @@ import subprocess
 import sys
 import threading
 import time
+import warnings
 
 import conv_fft
 import pytest
@@ -144,3 +145,43 @@ def test_a_terminal_and_ctrl_c_in_a_program(tmp_path):
                       "print('trains')\n")
     done = subprocess.run([sys.executable, str(script)], capture_output=True, text=True, timeout=120)
     assert done.stdout == "trains\n" and "convert: " in done.stderr, done.stderr
+
+
+def without_memory(monkeypatch, where):
+    """Plans, or workspaces, of which none fits the memory."""
+    def fail(*_):
+        raise conv_fft.OutOfMemory("out of memory: 77 bytes")
+    if where == "plan":
+        monkeypatch.setattr(conv_fft.plan, "_Handle", fail)
+    else:
+        monkeypatch.setattr(_entry, "workspace", fail)
+
+
+@pytest.mark.parametrize("where, repeats", [("plan", 5), ("plan", 0), ("workspace", 5)])
+def test_a_model_for_whose_layers_memory_is_lacking(where, repeats, monkeypatch, device):
+    monkeypatch.setattr(_judge, "HOPELESS", INFINITY)
+    monkeypatch.setattr(_judge, "LEAST_GAIN", -INFINITY)  # any layer of ours would be fast enough
+    net, x = network(device), example(device)
+    before = traces(net), process()
+    without_memory(monkeypatch, where)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")  # the table says all
+        table = ours.convert(net, inputs=x, repeats=repeats)
+    assert not table.changed and (traces(net), process()) == before
+    assert [row.why.endswith("out of memory: 77 bytes") for row in table] == [repeats > 0, *[True] * 3, repeats > 0]
+
+
+def test_a_model_whose_run_takes_all_memory(monkeypatch, device):
+    """While its error is on its way there is no memory for anything else."""
+    class Last(nn.Module):
+        def forward(self, x):
+            patch.setattr(torch, "equal", self.fail)
+            self.fail()
+
+        def fail(self, *_):
+            raise torch.cuda.OutOfMemoryError("no memory for the last layer")
+    net, x = nn.Sequential(*network(device), Last()), example(device)
+    before = traces(net), process()
+    with monkeypatch.context() as patch, pytest.raises(torch.cuda.OutOfMemoryError, match="for the last layer"):
+        ours.convert(net, inputs=x)
+    assert (traces(net), process()) == before

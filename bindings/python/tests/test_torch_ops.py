@@ -46,12 +46,12 @@ def test_opcheck(parameters, last, device):
     ops = torch.ops.conv_fft
     gy = torch.randn_like(ops.forward(x, w, bias, *parameters)).requires_grad_()
     masks = [True, True, True], [True, False, False], [False, True, True]
-    side_by_side(device, *(lambda wanted=wanted: ops.backward(gy, x, w, *parameters, wanted) for wanted in masks))
+    side_by_side(device, *(lambda wanted=wanted: ops.backward(x, w, gy, *parameters, wanted) for wanted in masks))
     torch.library.opcheck(ops.forward.default, (x, w, bias, *parameters))
     torch.library.opcheck(ops.forward.default, (x, w, None, *parameters))
     for wanted in masks:
-        torch.library.opcheck(ops.backward.default, (gy, x, w, *parameters, wanted))
-    torch.library.opcheck(ops.backward_data.default, (gy, w, [5, 4], *parameters))
+        torch.library.opcheck(ops.backward.default, (x, w, gy, *parameters, wanted))
+    torch.library.opcheck(ops.backward_data.default, (w, gy, [5, 4], *parameters))
 
 
 @pytest.mark.parametrize("parameters", PARAMETERS)
@@ -63,9 +63,9 @@ def test_gradcheck(parameters, device):
         assert torch.autograd.gradgradcheck(call, (x, w, bias))
     gy = torch.randn_like(torch.ops.conv_fft.forward(x, w, None, *parameters)).requires_grad_()
     if parameters[4] == 0:
-        assert torch.autograd.gradcheck(lambda *t: torch.ops.conv_fft.backward_data(*t, [5, 4], *parameters), (gy, w))
+        assert torch.autograd.gradcheck(lambda *t: torch.ops.conv_fft.backward_data(*t, [5, 4], *parameters), (w, gy))
         assert torch.autograd.gradgradcheck(lambda *t: torch.ops.conv_fft.backward_data(*t, [5, 4], *parameters),
-                                            (gy, w))
+                                            (w, gy))
 
 
 @pytest.mark.parametrize("last", [False, True])
@@ -96,9 +96,13 @@ def test_a_gradient_that_does_not_fit_is_refused(device):
     x, w, _ = operands(PARAMETERS[0], device)
     for gy in (torch.randn(2, 4, 5, 5, device=device).double(), torch.randn(2, 4, 5, 4, device=device)):
         with pytest.raises(RuntimeError, match="gy has the shape"):
-            torch.ops.conv_fft.backward(gy, x, w, *PARAMETERS[0], [True, True, True])
+            torch.ops.conv_fft.backward(x, w, gy, *PARAMETERS[0], [True, True, True])
         with pytest.raises(RuntimeError, match="gy has the shape"):
-            torch.ops.conv_fft.backward_data(gy, w, [5, 4], *PARAMETERS[0])
+            torch.ops.conv_fft.backward_data(w, gy, [5, 4], *PARAMETERS[0])
+    with pytest.raises(RuntimeError, match=r"^conv_fft::backward\(x, w, gy, ...\): gy has the shape"):
+        torch.ops.conv_fft.backward(torch.randn_like(x), x, w, *PARAMETERS[0], [True, True, True])
+    with pytest.raises(RuntimeError, match=r"^conv_fft::backward_data\(w, gy, size, ...\): gy has the shape"):
+        torch.ops.conv_fft.backward_data(torch.randn_like(x), w, [9, 9], *PARAMETERS[0])
 
 
 def network(device):

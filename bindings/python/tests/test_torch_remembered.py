@@ -282,7 +282,7 @@ def test_plans_that_are_forgotten_are_not_used(device, looked_up):
     conv_fft.tuning.forget_plans()
     other = layer(x).grad_fn.entry
     assert other is not entry and layer(x).grad_fn.entry is other
-    _entry.give_up(other, "given up")
+    _entry.give_up(other, conv_fft.Error("given up"))
     assert not hasattr(layer(x).grad_fn, "entry") and "given up" in ours.fallbacks().values()
     conv_fft.tuning.forget_plans()
 

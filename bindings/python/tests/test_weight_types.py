@@ -19,14 +19,14 @@ def test_float32_weights_beside_16_bit_arrays(random, layout):
     y = conv_fft.forward(*laid, bias, layout=layout)
     assert y.dtype == numpy.float16
     reference.close(y.transpose(back), exact, size, BOUND)
-    gx, gw, gbias = conv_fft.backward(y, *laid, layout=layout)
+    gx, gw, gbias = conv_fft.backward(*laid, y, layout=layout)
     assert gx.dtype == numpy.float16 and gw.dtype == gbias.dtype == numpy.float32
     gy = y.transpose(back)
     reference.close(gw.transpose(back), reference.weight_gradient(x, gy, w.shape, *rule),
                     reference.weight_gradient(abs(x), abs(gy), w.shape, *rule), BOUND)
     reference.close(gx.transpose(back), reference.data_gradient(x.shape, gy, w, *rule),
                     reference.data_gradient(x.shape, abs(gy), abs(w), *rule), BOUND)
-    _, gw, _ = conv_fft.backward(y, *laid, layout=layout, weight_grad_dtype="float16")
+    _, gw, _ = conv_fft.backward(*laid, y, layout=layout, weight_grad_dtype="float16")
     assert gw.dtype == numpy.float16
 
 

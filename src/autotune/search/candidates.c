@@ -139,8 +139,11 @@ static conv_fft_status add_choice(const cf_tuning_job *job, cf_candidates *list)
         cf_choose_strategies(job->context->device, job->layer, job->keep, c.strategy) != CONV_FFT_SUCCESS)
         return CONV_FFT_SUCCESS;
     for (size_t i = 0; i < list->count; ++i)
-        if (same_strategies(job, &list->items[i], &c))
+        if (same_strategies(job, &list->items[i], &c)) {
+            list->items[i].is_models_choice = true;
             return CONV_FFT_SUCCESS;
+        }
+    c.is_models_choice = true;
     c.predicted = cf_candidates_predict(job, &c);
     return cf_candidates_add(&c, list);
 }

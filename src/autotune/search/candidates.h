@@ -41,7 +41,8 @@ typedef struct cf_candidate {
     conv_fft_plan *plan;                 /* while it is measured */
     double times[16];
     int runs;
-    const char *verdict; /* why it was chosen or not: a constant clause */
+    bool is_models_choice; /* mode off takes these strategies; known only without a workspace limit */
+    const char *verdict;   /* why it was chosen or not: a constant clause */
 } cf_candidate;
 
 typedef struct cf_candidates {

@@ -5,17 +5,40 @@
 
 #include <stdlib.h>
 
+enum {
+    MAX_TAPS = 1 << 16, /* of a kernel */
+    MAX_STRIDE = 1 << 10,
+    MAX_EXTENT = 1 << 24
+};
+
+static bool has_own_convolutions(const cf_device *device) { return device->ops->convolution_create != NULL; }
+
 static bool feasible(const cf_layer *layer, int pass, const cf_strategy *s, const char **why) {
     (void)s;
-    return cf_spatial_serves(layer, pass, why);
+    *why = "spatial does not fold the padding of a gradient of x back";
+    for (int a = 0; a < 3; ++a)
+        if (pass == CF_PASS_DATA && layer->axis[a].mode != CONV_FFT_PAD_ZEROS)
+            return false;
+    *why = "spatial computes kernels of up to 65536 taps, strides up to 1024, extents up to 2^24";
+    int64_t taps = 1;
+    for (int a = 0; a < 3; ++a) {
+        const cf_axis *const axis = &layer->axis[a];
+        const int64_t reach = axis->output * axis->stride + axis->kernel * axis->dilation;
+        if (axis->kernel > MAX_TAPS || axis->stride > MAX_STRIDE || axis->dilation > MAX_EXTENT ||
+            axis->input > MAX_EXTENT || reach > 2 * MAX_EXTENT || axis->input < 1 || axis->output < 1)
+            return false;
+        taps *= axis->kernel;
+    }
+    return taps <= MAX_TAPS;
 }
 
 static bool runs_on(const cf_device *device, const cf_layer *layer, int pass, const cf_strategy *s, const char **why) {
     (void)s;
     cf_spatial_config config;
     const cf_gpu *gpu = cf_gpu_of_layers(device);
-    *why = "spatial needs a GPU";
-    if (!gpu)
+    if (has_own_convolutions(device))
+        return true;
+    if (!cf_spatial_serves(layer, pass, why))
         return false;
     *why = "its tiles do not fit the shared memory or the registers of a block";
     return layer->batch == 0 || cf_spatial_configure(layer, pass, &gpu->properties, false, &config) == CONV_FFT_SUCCESS;
@@ -26,15 +49,19 @@ static conv_fft_status prepare(conv_fft_plan *plan, int pass) {
     if (!state)
         return cf_fail_memory(sizeof *state, "a spatial pass");
     plan->pass[pass].state = state;
-    return plan->layer.batch == 0
-               ? CONV_FFT_SUCCESS
-               : cf_spatial_configure(&plan->layer, pass, &cf_gpu_of_layers(plan->device)->properties,
-                                      plan->any_alignment, &state->config);
+    if (plan->layer.batch == 0)
+        return CONV_FFT_SUCCESS;
+    if (has_own_convolutions(plan->device)) {
+        const cf_convolution_desc desc = cf_spatial_describe(&plan->layer, pass);
+        return plan->device->ops->convolution_create(plan->device, &desc, &state->convolution);
+    }
+    return cf_spatial_configure(&plan->layer, pass, &cf_gpu_of_layers(plan->device)->properties, plan->any_alignment,
+                                &state->config);
 }
 
 static conv_fft_status list_kernels(conv_fft_plan *plan, int pass, cf_build_list *list) {
     cf_spatial_state *state = plan->pass[pass].state;
-    if (plan->layer.batch == 0)
+    if (plan->layer.batch == 0 || state->convolution)
         return CONV_FFT_SUCCESS;
     for (int adds = 0; adds <= cf_spatial_adds(&state->config); ++adds) {
         cf_source source;
@@ -50,15 +77,21 @@ static void release(conv_fft_plan *plan, int pass) {
         return;
     cf_kernel_destroy(state->kernel);
     cf_kernel_destroy(state->add);
+    if (state->convolution)
+        plan->device->ops->convolution_destroy(state->convolution);
     free(state);
     plan->pass[pass].state = NULL;
 }
 
 static cf_workspace workspace(const conv_fft_plan *plan, int set, int64_t rows) {
     cf_workspace ws = {.rows = rows};
-    const cf_spatial_state *state = plan->pass[CF_PASS_WEIGHTS].state;
-    if ((set & CONV_FFT_BACKWARD_WEIGHTS) && state && cf_spatial_adds(&state->config))
-        ws.bytes = cf_spatial_bytes(&state->config) + CF_WORKSPACE_SLACK;
+    for (int pass = 0; pass < CF_PASS_COUNT; ++pass) {
+        const cf_spatial_state *const state = set & 1 << pass ? plan->pass[pass].state : NULL;
+        if (state && state->convolution)
+            ws.bytes = plan->device->ops->convolution_scratch(state->convolution) + CF_WORKSPACE_SLACK;
+        else if (state && cf_spatial_adds(&state->config))
+            ws.bytes = cf_spatial_bytes(&state->config) + CF_WORKSPACE_SLACK;
+    }
     return ws;
 }
 

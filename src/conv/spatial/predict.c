@@ -28,6 +28,12 @@ void cf_spatial_predict(const cf_layer *layer, const cf_device *device, int pass
     const cf_gpu *gpu = cf_gpu_of_layers(device);
     cf_spatial_config c;
     cf_stage_cost whole = cf_cost_definition(layer, pass);
+    if (device->ops->convolution_seconds) {
+        const cf_convolution_desc desc = cf_spatial_describe(layer, pass);
+        whole.seconds = device->ops->convolution_seconds(device, &desc);
+        cost[cf_cost_whole_passes[pass]] = whole;
+        return;
+    }
     whole.seconds = cf_cost_of(device, whole.bytes, 0.0, 1.0).seconds;
     if (gpu && layer->batch > 0 && cf_spatial_configure(layer, pass, &gpu->properties, false, &c) == CONV_FFT_SUCCESS) {
         const double processors = (double)gpu->properties.multiprocessors,

@@ -51,6 +51,36 @@ static conv_fft_status add_slices(const cf_spatial_state *state, cf_spatial_call
     return cf_kernel_launch(state->add, &shape, parameters, stream);
 }
 
+cf_convolution_desc cf_spatial_describe(const cf_layer *layer, int pass) {
+    cf_convolution_desc desc = {.kind = cf_pass_table[pass].product,
+                                .x = layer->x,
+                                .w = pass == CF_PASS_WEIGHTS ? layer->gw : layer->w,
+                                .y = layer->y,
+                                .batch = layer->batch,
+                                .groups = layer->groups,
+                                .in_channels = layer->in_channels,
+                                .out_channels = layer->out_channels};
+    for (int a = 0; a < 3; ++a) {
+        const cf_axis *const axis = &layer->axis[a];
+        desc.axis[a] = (cf_convolution_axis){axis->input,    axis->output,      axis->kernel, axis->stride,
+                                             axis->dilation, -axis->pad_before, axis->mode};
+    }
+    return desc;
+}
+
+static conv_fft_status run_on_device(const conv_fft_plan *plan, int pass, const cf_call *c) {
+    const cf_spatial_state *const state = plan->pass[pass].state;
+    const bool data = pass == CF_PASS_DATA, weights = pass == CF_PASS_WEIGHTS;
+    const void *const w =
+        taps_of(&plan->layer, weights ? &plan->layer.gw : &plan->layer.w, weights ? c->gw : c->w, data).memory;
+    const bool accumulate =
+        data ? (c->flags & CONV_FFT_ACCUMULATE_GX) != 0 : weights && (c->flags & CONV_FFT_ACCUMULATE_GW) != 0;
+    /* Only the result is written. */
+    return plan->device->ops->convolve(
+        state->convolution, (void *)(data ? c->gx : c->x), (void *)w, (void *)(pass == CF_PASS_FORWARD ? c->y : c->gy),
+        pass == CF_PASS_FORWARD ? c->bias : NULL, accumulate, (void *)cf_align((size_t)c->workspace), c->stream);
+}
+
 conv_fft_status cf_spatial_run(const conv_fft_plan *plan, int set, const cf_call *c) {
     const int pass = set == CONV_FFT_FORWARD         ? CF_PASS_FORWARD
                      : set == CONV_FFT_BACKWARD_DATA ? CF_PASS_DATA
@@ -63,6 +93,11 @@ conv_fft_status cf_spatial_run(const conv_fft_plan *plan, int set, const cf_call
         CF_FORWARD(cf_zero_weights(plan, c));
     if (layer->batch == 0)
         return CONV_FFT_SUCCESS;
+    if (state->convolution) {
+        CF_FORWARD(run_on_device(plan, pass, c));
+        cf_stage_done(plan, c, cf_cost_whole_passes[pass]);
+        return CONV_FFT_SUCCESS;
+    }
     const cf_spatial_side x = side_of(layer, &layer->x, data ? c->gx : c->x, true),
                           y = side_of(layer, &layer->y, pass == CF_PASS_FORWARD ? c->y : c->gy, false);
     cf_spatial_call call = {.x = data ? y : x,
@@ -87,6 +122,6 @@ conv_fft_status cf_spatial_run(const conv_fft_plan *plan, int set, const cf_call
     CF_FORWARD(cf_kernel_launch(state->kernel, &shape, parameters, c->stream));
     if (cf_spatial_adds(config))
         CF_FORWARD(add_slices(state, &call, c->stream));
-    cf_stage_done(plan, c, weights ? CF_STAGE_CONVOLVE_GW : data ? CF_STAGE_CONVOLVE_GX : CF_STAGE_CONVOLVE_Y);
+    cf_stage_done(plan, c, cf_cost_whole_passes[pass]);
     return CONV_FFT_SUCCESS;
 }

@@ -42,8 +42,11 @@ conv_fft_status cf_spatial_source(const cf_spatial_config *config, bool adds, cf
 /* Bytes of the sums of all slices; 0: there is one slice. */
 size_t cf_spatial_bytes(const cf_spatial_config *config);
 
-/* Whether the family computes the pass; otherwise *why is a clause. */
+/* Whether the kernels for GPUs compute the pass; otherwise *why is a clause. */
 bool cf_spatial_serves(const cf_layer *layer, int pass, const char **why);
+
+/* The pass for a device that has convolutions of its own. */
+cf_convolution_desc cf_spatial_describe(const cf_layer *layer, int pass);
 
 void cf_spatial_predict(const cf_layer *layer, const cf_device *device, int pass, const cf_strategy *strategy,
                         cf_stage_cost cost[CF_STAGE_COUNT]);
@@ -52,6 +55,7 @@ void cf_spatial_predict(const cf_layer *layer, const cf_device *device, int pass
 typedef struct cf_spatial_state {
     cf_spatial_config config;
     struct cf_kernel *kernel, *add; /* add: NULL if there is one slice */
+    cf_convolution *convolution;    /* of a device that has convolutions of its own */
 } cf_spatial_state;
 
 conv_fft_status cf_spatial_run(const conv_fft_plan *plan, int set, const cf_call *call);

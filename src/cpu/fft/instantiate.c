@@ -13,6 +13,38 @@
 #define CF_INLINE static inline __attribute__((always_inline))
 #define CF_PRAGMA(text) _Pragma(#text)
 #define CF_SIMD CF_PRAGMA(omp simd)
+#if defined(__clang__)
+#define CF_UNROLL CF_PRAGMA(unroll)
+#else
+#define CF_UNROLL CF_PRAGMA(GCC unroll 16)
+#endif
+
+/* Vectors of tiles, and the lanes of tiles with one and with two vectors: sums and factors fit the registers. */
+#define CF_LIST_6(X) X(1) X(2) X(3) X(4) X(5) X(6)
+#define CF_LIST_12(X) CF_LIST_6(X) X(7) X(8) X(9) X(10) X(11) X(12)
+#define CF_LIST_14(X) CF_LIST_12(X) X(13) X(14)
+#define CF_LIST_16(X) CF_LIST_14(X) X(15) X(16)
+#if defined(CF_ISA_AVX512)
+#define CF_VECTOR_BYTES 64
+#define CF_ONE_VECTOR CF_LIST_16
+#define CF_TWO_VECTORS CF_LIST_14
+#define CF_TILE_LANES 16, 14
+#elif defined(CF_ISA_AVX2)
+#define CF_VECTOR_BYTES 32
+#define CF_ONE_VECTOR CF_LIST_12
+#define CF_TWO_VECTORS CF_LIST_6
+#define CF_TILE_LANES 12, 6
+#elif defined(__aarch64__)
+#define CF_VECTOR_BYTES 16
+#define CF_ONE_VECTOR CF_LIST_16
+#define CF_TWO_VECTORS CF_LIST_12
+#define CF_TILE_LANES 16, 12
+#else
+#define CF_VECTOR_BYTES 16
+#define CF_ONE_VECTOR CF_LIST_12
+#define CF_TWO_VECTORS CF_LIST_6
+#define CF_TILE_LANES 12, 6
+#endif
 
 /* Copy whole, aligned cache lines (64 bytes) to memory, bypassing the caches if the instruction set can. */
 static inline void stream_lines(void *to, const void *from, size_t bytes) {
@@ -79,7 +111,7 @@ static inline void cf_transpose_block_f64(const double *const from[2], double *c
 #define CF_REAL_TABLE(type)                                                                                           \
     {                                                                                                                 \
         .forward = cf_forward_##type, .inverse = cf_inverse_##type, .load = cf_load_##type, .store = cf_store_##type, \
-        .product = cf_product_##type                                                                                  \
+        .product = cf_product_##type, .tiles = &cf_tiles_##type                                                       \
     }
 
 #if defined(CF_ISA_AVX512)

@@ -15,6 +15,7 @@
 
 #include "core/device_ops.h"
 #include "cpu/fft/line_plan.h"
+#include "cpu/spatial/sum_tile.h"
 
 enum {
     CF_MAX_LANES = 16
@@ -91,6 +92,7 @@ typedef struct cf_real_kernels {
     void (*store)(const void *line, int64_t stride, const cf_piece *piece, bool accumulate);
     /* One bin of a product. */
     void (*product)(const cf_cgemm_desc *desc, void *x, void *w, void *y, int64_t rows, bool accumulate);
+    const cf_sum_tiles *tiles; /* convolutions by their definition */
 } cf_real_kernels;
 
 typedef struct cf_kernels {

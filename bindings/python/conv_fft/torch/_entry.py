@@ -3,6 +3,7 @@
 import ctypes
 import functools
 import threading
+import warnings
 
 import torch
 
@@ -100,6 +101,7 @@ class Entry:
         self.bias_shape = (self.w.shape[0],)
         self.of_channels, self.but_channels = (-1, *(1,) * rank), (0, *range(2, rank + 2))
         self.plans, self.handles, self.bytes = {}, {}, {}
+        self.kind = self.x.shape, self.w.shape, dtype, device, config
 
     def prepare(self, passes):
         """Make the plan of a set of passes. Raises conv_fft.Error."""
@@ -131,7 +133,7 @@ class Entry:
             raise failure(status)
         return y
 
-    def backward(self, gy, x, w, need_x, need_w, need_bias):
+    def backward(self, x, w, gy, need_x, need_w, need_bias):
         """(gx, gw, gbias), with None for those that are not needed. Returns None if gy has no memory of its own.
 
         x is read for gw, and w for gx. One that is not read may be None."""
@@ -189,10 +191,10 @@ class Entry:
 
     def transposed(self, x, w, bias):
         """The data gradient of x, plus a bias."""
-        y, _, _ = self.backward(x, None, w, True, False, False)
+        y, _, _ = self.backward(None, w, x, True, False, False)
         return y if bias is None else y.add_(bias.view(self.of_channels))
 
-    def transposed_gradients(self, g, x, w, need_x, need_w, need_bias):
+    def transposed_gradients(self, x, w, g, need_x, need_w, need_bias):
         """As `backward`, of `transposed`: for g, the gradient of its result.
 
         Also returns None if plans are not made yet, and cannot be."""
@@ -210,7 +212,7 @@ class Entry:
                 return None  # a capture does not allow to load kernels
             self.prepare(passes)
         return (self.forward(g, w, None) if need_x else None,
-                self.backward(x, g, None, False, True, False)[1] if need_w else None,
+                self.backward(g, None, x, False, True, False)[1] if need_w else None,
                 g.sum(self.but_channels, dtype=self.weight_dtype) if need_bias else None)
 
 
@@ -269,34 +271,57 @@ def _make(key, x, w, bias, config, need, exact):
     if x.is_cuda and capturing():
         return None  # a capture does not allow to load kernels; the same call outside of it gets an entry
     reason = _unsuitable(x, w, bias, config[3])
-    entry = None
+    entry = lacking = None
     if reason is None:
         try:
             entry = entry_of(x, w, config, x.device, exact)
             for passes in {need & 6, 0 if need & GRADIENTS_ONLY else 1} - {0}:
                 entry.prepare(passes)
-        except (Error, ValueError) as error:
+        except (Error, ValueError, MemoryError) as error:
+            lacking = entry if lacks_memory(error) else None
             entry, reason = None, str(error)
+    kind = tuple(x.shape), tuple(w.shape), x.dtype, x.device, config
     with _lock:
         if len(_entries) >= plans.limit:
             _entries.clear()
             fallbacks.clear()
+        said = kind in fallbacks
         if entry is None:
-            fallbacks[tuple(x.shape), tuple(w.shape), x.dtype, x.device, config] = reason
+            fallbacks[kind] = reason
         _entries[key] = entry
+    if lacking is not None and not said:
+        _warn(lacking, reason)
     return entry
 
 
+def lacks_memory(error):
+    # On a CPU torch's allocator raises a RuntimeError like any other.
+    return isinstance(error, (MemoryError, torch.cuda.OutOfMemoryError)) or "DefaultCPUAllocator" in str(error)
+
+
+def _warn(entry, reason):
+    size = max(entry.bytes.values(), default=0)
+    warnings.warn("conv_fft: memory was lacking for the layer %s%s: %s; torch computes it from now on"
+                  % (entry.problem.line, " with a workspace of %d bytes" % size if size else "",
+                     reason.strip().partition("\n")[0]), RuntimeWarning, stacklevel=2)
+
+
 def give_up(entry, error):
-    """Leave all later calls of an entry to torch. Usually its workspace does not fit, and each new try would be
-    slow."""
+    """Leave all later calls of an entry to torch: each new try would be slow. Errors that are neither the library's nor
+    of lacking memory are raised again."""
     global epoch
+    memory = lacks_memory(error)
+    if not memory and not isinstance(error, Error):
+        raise error
     with _lock:
         epoch = object()
         for key, found in list(_entries.items()):
             del _entries[key]
             _entries[(*key[:-1], epoch)] = None if found is entry else found
-    fallbacks[entry.x.shape, entry.w.shape, entry.dtype, entry.device, entry.config] = str(error)
+        said = entry.kind in fallbacks
+        fallbacks[entry.kind] = str(error)
+    if memory and not said:
+        _warn(entry, str(error))
 
 
 def _unsuitable(x, w, bias, groups):

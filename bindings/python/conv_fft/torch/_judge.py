@@ -7,11 +7,12 @@ import contextlib
 import math
 import os
 import time
+import warnings
 
 from .. import _layer_times
 from ..errors import Error
 from ..plan import tunings
-from . import _kept
+from . import _entry, _kept
 from ._cases import twin
 from ._model import HOPELESS, Records, expect_torch, operations, predict
 from ._timing import time_layer
@@ -130,10 +131,15 @@ class Judge:
             whose = "torch's" if what == "torch" else "our"
             self.progress.say("timing %s layers: %d of %d kinds" % (whose, number + 1, len(cases)))
             try:
-                found = time_layer(twin(case.layer, kind(case), self.precision), case.input(), self.repeats,
-                                   case.training, time.monotonic() + self.left(share))
+                with warnings.catch_warnings():
+                    warnings.filterwarnings("ignore", "conv_fft: memory was lacking")  # the table says so
+                    found = time_layer(twin(case.layer, kind(case), self.precision), case.input(), self.repeats,
+                                       case.training, time.monotonic() + self.left(share))
             except Exception as error:  # whatever torch or the allocator raises
-                case.reason = "it cannot be measured: %s" % str(error).strip().partition("\n")[0]
+                case.reason = "it cannot be measured: %s" % _first_line(error)
+                continue
+            if what == "ours" and case.entry.kind in _entry.fallbacks:
+                case.reason = "torch computes it: %s" % _first_line(_entry.fallbacks[case.entry.kind])
                 continue
             setattr(case, what + "_ms", found[0])
             setattr(case, what + "_host_ms", found[1])
@@ -151,7 +157,7 @@ class Judge:
                 for passes in case.sets:
                     if not self.interrupted:
                         case.entry.prepare(passes)
-            except (Error, ValueError) as error:
+            except (Error, ValueError, MemoryError) as error:
                 case.reason = str(error)
 
         made = self._in_parallel(cases, make, OF_PLANS, "making plans: %d of %d kinds of layers")
@@ -184,6 +190,10 @@ class Judge:
         for job in done:
             job.result()
         return {jobs[job] for job in done}
+
+
+def _first_line(error):
+    return str(error).strip().partition("\n")[0]
 
 
 def _processors():
@@ -277,15 +287,19 @@ def limit_of(time_limit):
 
 @contextlib.contextmanager
 def without_plans_of(entries, plans):
-    """Within this, plans may be made to be measured. Afterwards those that no changed layer needs are dropped: the
-    function yields a set, into which the caller puts the problems to be kept."""
-    before_entries, before_plans, wanted = set(entries), set(plans.plans), set()
+    """Within this, plans may be made to be measured. Afterwards those that no changed layer needs are dropped, and with
+    them the calls that torch had to compute: the function yields a set, into which the caller puts the problems to be
+    kept."""
+    before_entries = {key[:-1] for key in entries}  # without the epoch, which changes when a layer lacks memory
+    before_plans, before_fallbacks, wanted = set(plans.plans), set(_entry.fallbacks), set()
     try:
         yield wanted
     finally:
         for key, entry in list(entries.items()):
-            if key not in before_entries and (entry is None or entry.problem not in wanted):
+            if key[:-1] not in before_entries and (entry is None or entry.problem not in wanted):
                 entries.pop(key, None)
         for key in list(plans.plans):
             if key not in before_plans and key[0] not in {problem.key for problem in wanted}:
                 plans.plans.pop(key, None)
+        for kind in set(_entry.fallbacks) - before_fallbacks:
+            _entry.fallbacks.pop(kind, None)

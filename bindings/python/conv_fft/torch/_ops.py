@@ -12,7 +12,6 @@ import torch
 import torch.nn.functional as F
 
 from . import _entry
-from ..errors import Error
 
 _library = torch.library.Library("conv_fft", "DEF")
 _tags = tuple(tag for tag in (getattr(torch.Tag, name, None)
@@ -21,16 +20,17 @@ _parameters = "int[] stride, int[] padding, int[] dilation, int groups, int mode
 _exact = "bool exact=False"
 _library.define("forward(Tensor x, Tensor w, Tensor? bias, %s, %s) -> Tensor" % (_parameters, _exact), tags=_tags)
 # Gradients that are not wanted are returned empty. x is read for the gradient of w only, and w for that of x only.
-_library.define("backward(Tensor gy, Tensor x, Tensor w, %s, bool[] wanted, %s) -> (Tensor, Tensor, Tensor)"
+_library.define("backward(Tensor x, Tensor w, Tensor gy, %s, bool[] wanted, %s) -> (Tensor, Tensor, Tensor)"
                 % (_parameters, _exact), tags=_tags)
 # The gradient of an x of `size` spatial extents: a transposed convolution.
-_library.define("backward_data(Tensor gy, Tensor w, SymInt[] size, %s, %s) -> Tensor" % (_parameters, _exact),
+_library.define("backward_data(Tensor w, Tensor gy, SymInt[] size, %s, %s) -> Tensor" % (_parameters, _exact),
                 tags=_tags)
 
 _CONVOLUTIONS = {1: torch.conv1d, 2: torch.conv2d, 3: torch.conv3d}
 _Tensor, _recording = torch.Tensor, torch.is_grad_enabled
-# After one of these torch computes the call.
-FAILURES = (Error, torch.cuda.OutOfMemoryError)
+# After one of these torch computes the call, unless _entry.give_up() raises it again. It does so after the `except`:
+# within it the error would hold the memory of the failed call.
+FAILURES = (RuntimeError, MemoryError)
 
 
 def _config(stride, padding, dilation, groups, mode):
@@ -62,7 +62,7 @@ def _autograd():
         torch._C._dispatch_tls_set_dispatch_key_excluded(key, excluded)
 
 
-def _gradients_by_torch(gy, x, w, config, wanted):
+def _gradients_by_torch(x, w, gy, config, wanted):
     with torch.enable_grad(), _autograd():
         inputs = [t.detach().requires_grad_() for t in (x, w)]
         bias = torch.zeros(w.shape[0], dtype=w.dtype, device=w.device, requires_grad=True)
@@ -72,18 +72,18 @@ def _gradients_by_torch(gy, x, w, config, wanted):
     return tuple(next(found) if need else None for need in wanted)
 
 
-def gradients(gy, x, w, config, wanted, exact):
+def gradients(x, w, gy, config, wanted, exact):
     """(gx, gw, gbias), with None for those that are not wanted. Called only while autograd records nothing."""
     need = (2 if wanted[0] else 0) | (4 if wanted[1] else 0)
     entry = _entry.look_up(x, w, None, config, need | _entry.GRADIENTS_ONLY, exact)
     if entry is not None:
         try:
-            found = entry.backward(gy, x, w, *wanted)
+            found = entry.backward(x, w, gy, *wanted)
             if found is not None:
                 return found
         except FAILURES as error:
             _entry.give_up(entry, error)
-    return _gradients_by_torch(gy, x, w, config, wanted)
+    return _gradients_by_torch(x, w, gy, config, wanted)
 
 
 # ---------------------------------------------------------------------------------------- what runs
@@ -100,18 +100,20 @@ def _forward(x, w, bias, stride, padding, dilation, groups, mode, exact=False):
     return y.contiguous(memory_format=_output_format(x, w))
 
 
-def _check_gradient(gy, x, w, stride, padding, dilation):
+def _check_gradient(operator, x, w, gy, stride, padding, dilation):
     """Autograd passes a gy that fits. Other callers of the operator might not."""
     shape = (x.shape[0], w.shape[0], *output_extents(x, w, stride, padding, dilation))
     if tuple(gy.shape) != shape or gy.dtype != x.dtype or gy.device != x.device:
-        raise RuntimeError("gy has the shape %s, type %s and device %s; it must have %s, %s and %s" %
-                           (tuple(gy.shape), gy.dtype, gy.device, shape, x.dtype, x.device))
+        raise RuntimeError("conv_fft::%s: gy has the shape %s, type %s and device %s; it must have %s, %s and %s, as x "
+                           "has the shape %s and w has %s" %
+                           (operator, tuple(gy.shape), gy.dtype, gy.device, shape, x.dtype, x.device, tuple(x.shape),
+                            tuple(w.shape)))
 
 
-def _backward(gy, x, w, stride, padding, dilation, groups, mode, wanted, exact=False):
-    _check_gradient(gy, x, w, stride, padding, dilation)
+def _backward(x, w, gy, stride, padding, dilation, groups, mode, wanted, exact=False):
+    _check_gradient("backward(x, w, gy, ...)", x, w, gy, stride, padding, dilation)
     with torch.no_grad():
-        found = gradients(gy, x, w, _config(stride, padding, dilation, groups, mode), wanted, exact)
+        found = gradients(x, w, gy, _config(stride, padding, dilation, groups, mode), wanted, exact)
     shapes = _gradient_formats(x, w)
     return tuple(gy.new_empty(0) if g is None else g.contiguous(memory_format=form) for g, form in zip(found, shapes))
 
@@ -121,23 +123,23 @@ def _gradient_formats(x, w):
             for t in (x, w)] + [torch.contiguous_format]
 
 
-def _input_shape(gy, w, size, groups):
+def _input_shape(w, gy, size, groups):
     return (gy.shape[0], w.shape[1] * groups, *size)
 
 
-def result_of(gy, w, size, groups):
+def result_of(w, gy, size, groups):
     """A tensor like the result of backward_data. Only its shape, strides and type are read."""
     dtype = gy.dtype if _entry.has_fp32_weights(gy.dtype, w.dtype) else w.dtype
-    return torch.empty(_input_shape(gy, w, size, groups), dtype=dtype, device=w.device,
+    return torch.empty(_input_shape(w, gy, size, groups), dtype=dtype, device=w.device,
                        memory_format=_output_format(gy, w))
 
 
-def _backward_data(gy, w, size, stride, padding, dilation, groups, mode, exact=False):
-    x = result_of(gy, w, size, groups)
-    _check_gradient(gy, x, w, stride, padding, dilation)
+def _backward_data(w, gy, size, stride, padding, dilation, groups, mode, exact=False):
+    x = result_of(w, gy, size, groups)
+    _check_gradient("backward_data(w, gy, size, ...)", x, w, gy, stride, padding, dilation)
     with torch.no_grad():
         config = _config(stride, padding, dilation, groups, mode)
-        gx, _, _ = gradients(gy, x, w, config, (True, False, False), exact)
+        gx, _, _ = gradients(x, w, gy, config, (True, False, False), exact)
     return gx.contiguous(memory_format=_output_format(gy, w))
 
 
@@ -161,16 +163,16 @@ def _(x, w, bias, stride, padding, dilation, groups, mode, exact=False):
 
 
 @torch.library.register_fake("conv_fft::backward", lib=_library)
-def _(gy, x, w, stride, padding, dilation, groups, mode, wanted, exact=False):
+def _(x, w, gy, stride, padding, dilation, groups, mode, wanted, exact=False):
     made = ((x.shape, gy.dtype), (w.shape, w.dtype), ((w.shape[0],), w.dtype))
     return tuple(torch.empty(shape, dtype=dtype, device=gy.device, memory_format=form) if need else gy.new_empty(0)
                  for (shape, dtype), form, need in zip(made, _gradient_formats(x, w), wanted))
 
 
 @torch.library.register_fake("conv_fft::backward_data", lib=_library)
-def _(gy, w, size, stride, padding, dilation, groups, mode, exact=False):
+def _(w, gy, size, stride, padding, dilation, groups, mode, exact=False):
     last = _entry.is_last(gy) or _entry.is_last(w)
-    return torch.empty(_input_shape(gy, w, size, groups), dtype=gy.dtype, device=gy.device,
+    return torch.empty(_input_shape(w, gy, size, groups), dtype=gy.dtype, device=gy.device,
                        memory_format=_entry.FORMATS[gy.dim()] if last else torch.contiguous_format)
 
 
@@ -194,47 +196,47 @@ def _forward_gradient(ctx, gy):
     x, w = ctx.saved_tensors
     need = ctx.needs_input_grad
     wanted = [need[0], need[1], ctx.has_bias and need[2]]
-    found = torch.ops.conv_fft.backward(gy, x, w, *ctx.parameters, wanted, ctx.exact)
+    found = torch.ops.conv_fft.backward(x, w, gy, *ctx.parameters, wanted, ctx.exact)
     return (*(g if want else None for g, want in zip(found, wanted)), *(None,) * 6)
 
 
 def _backward_context(ctx, inputs, output):
-    gy, x, w, *parameters, wanted, exact = inputs
-    ctx.save_for_backward(gy, x, w)
+    x, w, gy, *parameters, wanted, exact = inputs
+    ctx.save_for_backward(x, w, gy)
     ctx.parameters, ctx.wanted, ctx.exact = parameters, wanted, exact
 
 
 def _backward_gradient(ctx, ggx, ggw, ggbias):
-    """The gradients of gx = T(gy, w), gw = W(gy, x) and gbias = sum gy, which are all linear in gy."""
-    gy, x, w = ctx.saved_tensors
+    """The gradients of gx = T(w, gy), gw = W(x, gy) and gbias = sum gy, which are all linear in gy."""
+    x, w, gy = ctx.saved_tensors
     forward, backward = torch.ops.conv_fft.forward, torch.ops.conv_fft.backward
     ggx, ggw, ggbias = (gg if want else None for gg, want in zip((ggx, ggw, ggbias), ctx.wanted))
-    to_gy = to_x = to_w = None
-    if ctx.needs_input_grad[0]:
+    to_x = to_w = to_gy = None
+    if ctx.needs_input_grad[0] and ggw is not None:
+        to_x = backward(x, ggw, gy, *ctx.parameters, [True, False, False], ctx.exact)[0]
+    if ctx.needs_input_grad[1] and ggx is not None:
+        to_w = backward(ggx, w, gy, *ctx.parameters, [False, True, False], ctx.exact)[1]
+    if ctx.needs_input_grad[2]:
         spread = None if ggbias is None else ggbias.to(gy.dtype).view(1, -1, *(1,) * (gy.dim() - 2)).expand_as(gy)
         to_gy = _sum(None if ggx is None else forward(ggx, w, None, *ctx.parameters, ctx.exact),
                      None if ggw is None else forward(x, ggw, None, *ctx.parameters, ctx.exact), spread)
-    if ctx.needs_input_grad[1] and ggw is not None:
-        to_x = backward(gy, x, ggw, *ctx.parameters, [True, False, False], ctx.exact)[0]
-    if ctx.needs_input_grad[2] and ggx is not None:
-        to_w = backward(gy, ggx, w, *ctx.parameters, [False, True, False], ctx.exact)[1]
-    return (to_gy, to_x, to_w, *(None,) * 7)
+    return (to_x, to_w, to_gy, *(None,) * 7)
 
 
 def _data_context(ctx, inputs, output):
-    gy, w, size, *parameters, exact = inputs
-    ctx.save_for_backward(gy, w)
+    w, gy, size, *parameters, exact = inputs
+    ctx.save_for_backward(w, gy)
     ctx.parameters, ctx.exact = parameters, exact
 
 
 def _data_gradient(ctx, ggx):
-    gy, w = ctx.saved_tensors
-    to_gy = to_w = None
+    w, gy = ctx.saved_tensors
+    to_w = to_gy = None
     if ctx.needs_input_grad[0]:
-        to_gy = torch.ops.conv_fft.forward(ggx, w, None, *ctx.parameters, ctx.exact)
+        to_w = torch.ops.conv_fft.backward(ggx, w, gy, *ctx.parameters, [False, True, False], ctx.exact)[1]
     if ctx.needs_input_grad[1]:
-        to_w = torch.ops.conv_fft.backward(gy, ggx, w, *ctx.parameters, [False, True, False], ctx.exact)[1]
-    return (to_gy, to_w, *(None,) * 7)
+        to_gy = torch.ops.conv_fft.forward(ggx, w, None, *ctx.parameters, ctx.exact)
+    return (to_w, to_gy, *(None,) * 7)
 
 
 torch.library.register_autograd("conv_fft::forward", _forward_gradient, setup_context=_forward_context, lib=_library)
@@ -258,15 +260,18 @@ class Convolution(torch.autograd.Function):
         x, w = ctx.saved_tensors
         need_x, need_w, need_bias, _ = ctx.needs_input_grad
         if type(gy) is _Tensor and not _recording():
+            failed = False
             try:
-                found = entry.backward(gy, x, w, need_x, need_w, need_bias)
+                found = entry.backward(x, w, gy, need_x, need_w, need_bias)
             except FAILURES as error:
                 _entry.give_up(entry, error)
-                found = _gradients_by_torch(gy, x, w, entry.config, (need_x, need_w, need_bias))
+                failed = True
+            if failed:
+                found = _gradients_by_torch(x, w, gy, entry.config, (need_x, need_w, need_bias))
             if found is not None:
                 return (*found, None)
-        gx, gw, gbias = torch.ops.conv_fft.backward(gy, x, w, *entry.config, [need_x, need_w, need_bias],
-                                                 entry.exact)
+        gx, gw, gbias = torch.ops.conv_fft.backward(x, w, gy, *entry.config, [need_x, need_w, need_bias],
+                                                    entry.exact)
         return gx if need_x else None, gw if need_w else None, gbias if need_bias else None, None
 
 
@@ -286,7 +291,7 @@ class Transposed(torch.autograd.Function):
         need_x, need_w, need_bias, _ = ctx.needs_input_grad
         if type(g) is _Tensor and not _recording():
             try:
-                found = entry.transposed_gradients(g, x, w, need_x, need_w, need_bias)
+                found = entry.transposed_gradients(x, w, g, need_x, need_w, need_bias)
             except FAILURES as error:
                 _entry.give_up(entry, error)
                 found = None
@@ -294,7 +299,7 @@ class Transposed(torch.autograd.Function):
                 return (*found, None)
         ops, last = torch.ops.conv_fft, (*entry.config, entry.exact)
         return (ops.forward(g, w, None, *last) if need_x else None,
-                ops.backward(x, g, w, *entry.config, [False, True, False], entry.exact)[1] if need_w else None,
+                ops.backward(g, w, x, *entry.config, [False, True, False], entry.exact)[1] if need_w else None,
                 g.sum(entry.but_channels, dtype=w.dtype) if need_bias else None, None)
 
 
@@ -304,7 +309,7 @@ def convolution(x, w, bias, entry):
         return entry.forward(x, w, bias)
     except FAILURES as error:
         _entry.give_up(entry, error)
-        return by_torch(x, w, bias, *entry.config)
+    return by_torch(x, w, bias, *entry.config)
 
 
 def transposed(x, w, bias, entry):
@@ -312,9 +317,9 @@ def transposed(x, w, bias, entry):
         return entry.transposed(x, w, bias)
     except FAILURES as error:
         _entry.give_up(entry, error)
-        like = torch.empty_strided(entry.x.shape, entry.x.strides, dtype=x.dtype, device=x.device)
-        y, _, _ = _gradients_by_torch(x, like, w, entry.config, (True, False, False))
-        return y if bias is None else y.add_(bias.view(entry.of_channels))
+    like = torch.empty_strided(entry.x.shape, entry.x.strides, dtype=x.dtype, device=x.device)
+    y, _, _ = _gradients_by_torch(like, w, x, entry.config, (True, False, False))
+    return y if bias is None else y.add_(bias.view(entry.of_channels))
 
 
 def _node(function):

@@ -230,14 +230,14 @@ def transposed(x, w, bias, stride, padding, output_padding, groups, dilation, pr
     y = None
     if not (_compiling() or _modes_active()):
         x, w, bias = x.resolve_neg(), w.resolve_neg(), None if bias is None else bias.resolve_neg()
-        entry = _entry.look_up(_ops.result_of(x, w, size, groups), w, None, config, 2 | _entry.GRADIENTS_ONLY, exact)
+        entry = _entry.look_up(_ops.result_of(w, x, size, groups), w, None, config, 2 | _entry.GRADIENTS_ONLY, exact)
         if entry is not None:
             recorded = _needs(x, w, bias)[1]
             if site is not None and x is cast and w is given[1] and bias is given[2]:
                 site.remember(*given, entry, _ops.TRANSPOSED, recorded, casts, epoch)
             y = _ops.TRANSPOSED[recorded](x, w, bias, entry)
     if y is None:
-        y = torch.ops.conv_fft.backward_data(x, w, size, *config, exact)
+        y = torch.ops.conv_fft.backward_data(w, x, size, *config, exact)
         if bias is not None:
             y = (y + bias.view(1, -1, *(1,) * rank)).to(y.dtype)
     return y.squeeze(0) if unbatched else y

@@ -1,0 +1,144 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Convolutions by their definition on a CPU, as blocked matrix products without a matrix of windows.
+ *
+ * A packed signal has channels side by side:     [block of channels][axis 0][axis 1][axis 2][side]
+ * Packed weights stand in the order of reading:  [group][block of results][block of channels][tap][side][block]
+ *
+ * A tile (sum_tile.h) has up to 14 positions of one row as lanes, and channels of the result as vectors. Strides are
+ * removed by packing: columns of one phase of the stride stand side by side, so that neighbouring positions read
+ * neighbouring columns. Dilations and padding need nothing else. The gradient of x is the same, read from gy: the
+ * positions of gx with one remainder by the stride are a LATTICE, which a part of the taps reaches. For the gradient of
+ * w, lanes are channels or taps, and the sum is over positions.
+ *
+ * CHANNELWISE, for depthwise layers: a vector has one channel of several groups, or of several samples.
+ */
+#ifndef CF_CPU_SPATIAL_CONVOLUTION_H
+#define CF_CPU_SPATIAL_CONVOLUTION_H
+
+#include "cpu/device.h"
+#include "cpu/fft/kernels.h"
+
+/* The packed signal along an axis. Coordinate c stands at position c % phases * width + c / phases. */
+typedef struct cf_packed_axis {
+    int64_t count; /* coordinates */
+    int64_t phases, width;
+    int64_t *index;       /* of the tensor, by position; CF_PADDING, or CF_NOT_READ */
+    int64_t (*inside)[2]; /* positions of each phase that have neighbouring indices, from and to */
+    /* Several phases: coordinates, from and to, that are neighbours in the tensor from this index on; none if a padding
+     * mode repeats the tensor. */
+    int64_t straight[2], straight_index;
+    int64_t span; /* coordinates that one position of the result reads from */
+} cf_packed_axis;
+
+enum {
+    CF_PADDING = -1,
+    CF_NOT_READ = -2,
+    CF_PACKED_COLUMNS = 32, /* columns, or taps, that are packed together */
+    CF_MIN_CLIPPED = 32     /* channels whose sum is worth a load and a store of each number of a tile */
+};
+
+/* Result positions start + j * step, j < count. Position j and tap[i] read position j * pace + offset[i]. That is not
+ * padding for from[i] <= j < to[i]. */
+typedef struct cf_lattice {
+    int64_t start, step, count, pace;
+    int taps;
+    int64_t *tap, *offset, *from, *to;
+} cf_lattice;
+
+/* Gradient of w: taps of one row of the kernel that read neighbouring positions. */
+typedef struct cf_tap_run {
+    int64_t first, count, offset;
+} cf_tap_run;
+
+struct cf_convolution {
+    cf_device *device;
+    const cf_real_kernels *kernels;
+    cf_convolution_desc desc;
+    size_t real; /* bytes of a number */
+    bool channelwise, samples_are_lanes;
+    int64_t summed, own;     /* channels of a group: of the packed signal, of the vectors of the weights */
+    int64_t vectors, block;  /* of a tile, and their numbers */
+    int64_t side;            /* channels of a packed block; channelwise: of a vector */
+    bool planar;             /* the channels of a packed block stand one after the other */
+    int64_t column, channel; /* numbers from one packed column, and from one packed channel, to the next */
+    int64_t blocks, sides;   /* ceil(own / block), ceil(summed / side) */
+    int64_t taps;
+    cf_packed_axis axis[3];
+    cf_lattice *lattice[3];
+    int64_t lattices[3];
+    /* Tiles: offsets of the factors. y, gx: of the taps of each lattice; gw: of the rows of gy. */
+    int64_t *a_offset, *b_offset;
+    cf_tap_run *run; /* gw */
+    int64_t runs;
+    int64_t rows[2];   /* y, gx: positions of a task along axes 0 and 1 */
+    int64_t extent[2]; /* packed positions of a task along axes 0 and 1 */
+    int64_t parts;     /* y, gx: tasks that share the blocks of results. gw, channelwise: slices of the batch */
+    bool clipped;      /* y, gx: products with padding in a row are left out, tap by tap */
+    int64_t chunk; /* y, gx: packed blocks of channels that one tile sums over. gw: samples that are packed at a time */
+    size_t weights_bytes, signal_bytes, result_bytes; /* packed weights; packed signal and results of a task */
+};
+
+/* Element offsets of the channels, groups or samples that stand side by side. */
+typedef struct cf_lanes {
+    int count;
+    bool adjacent;
+    int64_t offset[CF_MAX_LANES];
+} cf_lanes;
+
+static inline cf_lanes cf_lanes_make(int64_t first, int64_t stride, int64_t count) {
+    cf_lanes lanes = {.count = (int)(count < CF_MAX_LANES ? count : CF_MAX_LANES),
+                      .adjacent = stride == 1 && count > 1};
+    for (int l = 0; l < lanes.count; ++l)
+        lanes.offset[l] = first + l * stride;
+    return lanes;
+}
+
+/* What stands in vectors and in packed blocks. The rest is zero. */
+cf_convolution cf_convolution_blocks(const cf_device *device, const cf_convolution_desc *desc);
+/* The share of the lanes of vectors that `count` numbers use. */
+double cf_lanes_used(int64_t count, int64_t width);
+/* Packed positions of a task, and the numbers of a packed block of channels. */
+static inline int64_t cf_packed_positions(const cf_convolution *c) {
+    return c->extent[0] * c->extent[1] * c->axis[2].phases * c->axis[2].width;
+}
+static inline int64_t cf_packed_block(const cf_convolution *c) { return cf_packed_positions(c) * c->side; }
+/* Positions of the result along all axes (gw: of gy). */
+static inline int64_t cf_convolution_outputs(const cf_convolution *c) {
+    return c->desc.axis[0].output * c->desc.axis[1].output * c->desc.axis[2].output;
+}
+/* Blocks of lanes of a channelwise convolution, and how many of each share their weights. */
+int64_t cf_channelwise_blocks(const cf_convolution *c);
+int64_t cf_channelwise_items(const cf_convolution *c);
+/* The lanes of a tensor: channel `channel` of block `block`, item `item`. */
+cf_lanes cf_channelwise_lanes(const cf_convolution *c, const cf_tensor *tensor, int64_t block, int64_t item,
+                              int64_t channel);
+
+/* Whether the taps of a channel are neighbours in w. */
+bool cf_has_dense_taps(const cf_convolution *c);
+
+/* pack.c. to <- block `side` of the signal of a sample and group, or the signal of the lanes of a channelwise
+ * convolution, from coordinate {at[0], at[1]} on. */
+void cf_pack_signal(const cf_convolution *c, const cf_tensor *tensor, const void *data, int64_t sample, int64_t group,
+                    int64_t side, const int64_t at[2], void *to);
+void cf_pack_lanes(const cf_convolution *c, const cf_tensor *tensor, const void *data, const cf_lanes *lanes,
+                   const int64_t at[2], void *to);
+/* to[position][stride] <- gy. */
+void cf_pack_gradient(const cf_convolution *c, const void *data, const cf_lanes *lanes, int64_t stride, void *to);
+/* The weights of one block of channels, by the taps of the tensor; see above. */
+void cf_pack_weights(const cf_convolution *c, const void *w, int64_t group, int64_t block, int64_t side, void *to);
+void cf_pack_channelwise_weights(const cf_convolution *c, const void *w, int64_t block, int64_t channel, void *to);
+
+/* The lanes of each of the tiles that cover `count` lanes. */
+static inline int64_t cf_sum_tile_lanes(const cf_convolution *c, int64_t count) {
+    const int64_t max = c->kernels->tiles->lanes[c->vectors - 1], tiles = (count + max - 1) / max;
+    return tiles ? (count + tiles - 1) / tiles : 1;
+}
+
+void cf_convolve_signal(const cf_convolution *c, const void *signal, const void *w, const void *bias, void *result,
+                        bool accumulate, void *scratch, int threads);
+void cf_convolve_weights(const cf_convolution *c, const void *x, const void *gy, void *gw, bool accumulate,
+                         void *scratch, int threads);
+size_t cf_convolve_weights_scratch(const cf_convolution *c);
+
+#endif

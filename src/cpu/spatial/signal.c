@@ -1,0 +1,278 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* y = x * w and gx = gy * w by their definition: convolution.h. */
+#include "core/arith.h"
+#include "core/dtype.h"
+#include "cpu/parallel.h"
+#include "cpu/spatial/convolution.h"
+
+#include <string.h>
+
+typedef struct signal_call {
+    const cf_convolution *c;
+    const cf_tensor *from, *to;
+    const void *signal, *bias;
+    void *result;
+    bool accumulate;
+    const char *weights; /* packed */
+} signal_call;
+
+/* A task: results of one sample and group from position `at` of each lattice on. */
+typedef struct task {
+    int64_t group, sample; /* channelwise: block and item of lanes */
+    int64_t at[2], part;
+    char *signal, *sums; /* packed; of one block of results */
+} task;
+
+/* One lattice of each axis, and the positions that the task has of it. */
+typedef struct part {
+    const cf_lattice *axis[3];
+    int64_t count[3], taps;
+    const int64_t *a_offset, *b_offset;
+} part;
+
+static int64_t tap_numbers(const cf_convolution *c) { return c->side * (c->channelwise ? 1 : c->block); }
+
+/* The parts of a task, one after the other. False: there is no more. */
+static bool next_part(const cf_convolution *c, const task *t, int64_t *index, part *p) {
+    const int64_t i = (*index)++, all = c->lattices[0] * c->lattices[1] * c->lattices[2];
+    if (i >= all)
+        return false;
+    const int64_t which[3] = {i / c->lattices[2] / c->lattices[1], i / c->lattices[2] % c->lattices[1],
+                              i % c->lattices[2]};
+    p->a_offset = i == 0 ? c->a_offset : p->a_offset + p->taps;
+    p->b_offset = i == 0 ? c->b_offset : p->b_offset + p->taps;
+    p->taps = 1;
+    for (int a = 0; a < 3; ++a) {
+        p->axis[a] = &c->lattice[a][which[a]];
+        p->count[a] = a == 2 ? p->axis[a]->count : cf_max(0, cf_min(c->rows[a], p->axis[a]->count - t->at[a]));
+        p->taps *= p->axis[a]->taps;
+    }
+    return true;
+}
+
+/* sums += the products of the taps [from, to) of the part with positions [x, end) of row (z, y). */
+static void add_row(const cf_convolution *c, const part *p, cf_sum_tile *tile, const char *row, char *sums,
+                    int64_t from, int64_t to, int64_t x, int64_t end) {
+    const cf_sum_tile_kind kind = c->channelwise ? CF_TILE_OWN : c->planar ? CF_TILE_NEAR : CF_TILE_APART;
+    const int64_t lanes = cf_sum_tile_lanes(c, end - x);
+    tile->inner = to - from;
+    tile->a_offset = p->a_offset + from;
+    tile->b_offset = p->b_offset + from;
+    for (; x < end; x += lanes) {
+        tile->b = row + x * c->column * (int64_t)c->real;
+        tile->c = sums + x * c->block * (int64_t)c->real;
+        c->kernels->tiles->sum[kind][c->vectors - 1][cf_min(lanes, end - x) - 1](tile);
+    }
+}
+
+/* The taps of an axis that read some of the signal at position j, not padding. */
+static void taps_at(const cf_lattice *l, int64_t j, int64_t *from, int64_t *to) {
+    *from = 0;
+    *to = l->taps;
+    while (*from < *to && (j < l->from[*from] || j >= l->to[*from]))
+        ++*from;
+    while (*to > *from && (j < l->from[*to - 1] || j >= l->to[*to - 1]))
+        --*to;
+}
+
+/* sums += the products of `outer` blocks of channels, of which `run` channels are added. Products with rows of padding
+ * are left out. */
+static void add_products(const cf_convolution *c, const task *t, const part *p, const char *signal, const char *weights,
+                         int64_t outer, int64_t run, char *sums) {
+    const cf_lattice *const axis[2] = {p->axis[0], p->axis[1]}, *const columns = p->axis[2];
+    const int64_t width = c->axis[2].phases * c->axis[2].width * c->column * (int64_t)c->real,
+                  result = p->count[2] * c->block * (int64_t)c->real;
+    cf_sum_tile tile = {.a = weights,
+                        .outer = outer,
+                        .a_step = c->taps * tap_numbers(c),
+                        .b_step = cf_packed_block(c),
+                        .run = run,
+                        .run_step = c->channel,
+                        .c_step = c->block};
+    for (int64_t z = 0; z < p->count[0]; ++z)
+        for (int64_t y = 0; y < p->count[1]; ++y) {
+            const char *const row = signal + (z * axis[0]->pace * c->extent[1] + y * axis[1]->pace) * width;
+            char *const to = sums + (z * p->count[1] + y) * result;
+            int64_t tz, end_z, ty, end_y;
+            taps_at(axis[0], t->at[0] + z, &tz, &end_z);
+            taps_at(axis[1], t->at[1] + y, &ty, &end_y);
+            /* All planes of taps at once, if no row of taps is left out between them. */
+            const int64_t planes = ty == 0 && end_y == axis[1]->taps ? end_z - tz : 1;
+            for (; tz < end_z; tz += planes) {
+                const int64_t first = (tz * axis[1]->taps + ty) * columns->taps,
+                              last = ((tz + planes - 1) * axis[1]->taps + end_y) * columns->taps;
+                if (!c->clipped) {
+                    add_row(c, p, &tile, row, to, first, last, 0, p->count[2]);
+                    continue;
+                }
+                for (int64_t i = first; i < last; ++i)
+                    add_row(c, p, &tile, row, to, i, i + 1, columns->from[i % columns->taps],
+                            columns->to[i % columns->taps]);
+            }
+        }
+}
+
+/* sums = 0, or the bias. */
+static void clear(const signal_call *call, const part *p, const cf_lanes *channels, int64_t lane, char *sums) {
+    const cf_convolution *const c = call->c;
+    const int64_t positions = p->count[0] * p->count[1] * p->count[2];
+    const size_t bytes = (size_t)c->block * c->real;
+    if (!call->bias) {
+        memset(sums, 0, (size_t)positions * bytes);
+        return;
+    }
+    const cf_piece piece = {.dtype = cf_tensor_bias_dtype(call->to),
+                            .data = (void *)call->bias,
+                            .offset = channels->offset,
+                            .elements = 1,
+                            .lanes = channels->count};
+    for (int64_t i = 0; i < positions; ++i) {
+        if (i == 0)
+            c->kernels->load(sums + (size_t)lane * c->real, c->block, &piece);
+        else
+            memcpy(sums + (size_t)i * bytes + (size_t)lane * c->real, sums + (size_t)lane * c->real,
+                   (size_t)channels->count * c->real);
+    }
+}
+
+static void store(const signal_call *call, const task *t, const part *p, const cf_lanes *lanes, const char *sums) {
+    const cf_convolution *const c = call->c;
+    const int64_t *const stride = call->to->axis_stride, bytes = (int64_t)cf_dtype_bytes(call->to->dtype);
+    for (int64_t z = 0; z < p->count[0]; ++z)
+        for (int64_t y = 0; y < p->count[1]; ++y) {
+            const int64_t first = (p->axis[0]->start + (t->at[0] + z) * p->axis[0]->step) * stride[0] +
+                                  (p->axis[1]->start + (t->at[1] + y) * p->axis[1]->step) * stride[1] +
+                                  p->axis[2]->start * stride[2];
+            const cf_piece piece = {.dtype = call->to->dtype,
+                                    .data = (char *)call->result + first * bytes,
+                                    .offset = lanes->offset,
+                                    .step = p->axis[2]->step * stride[2],
+                                    .elements = p->count[2],
+                                    .lanes = lanes->count,
+                                    .adjacent = lanes->adjacent};
+            c->kernels->store(sums + (z * p->count[1] + y) * p->count[2] * c->block * (int64_t)c->real, c->block,
+                              &piece, call->accumulate);
+        }
+}
+
+/* Result channels of block `block`, from number `lane` of it on. */
+static cf_lanes block_lanes(const signal_call *call, const task *t, int64_t block, int64_t lane) {
+    const cf_convolution *const c = call->c;
+    const int64_t first = block * c->block + lane;
+    return cf_lanes_make(t->group * call->to->group_stride + t->sample * call->to->sample_stride +
+                             first * call->to->channel_stride,
+                         call->to->channel_stride, cf_min(c->block - lane, c->own - first));
+}
+
+static void compute_block(const signal_call *call, const task *t, int64_t block) {
+    const cf_convolution *const c = call->c;
+    const int64_t size = cf_packed_block(c) * (int64_t)c->real, weights = c->taps * tap_numbers(c) * (int64_t)c->real,
+                  whole = c->summed / c->side, used = cf_min(c->block, c->own - block * c->block);
+    const char *const w = call->weights + (t->group * c->blocks + block) * c->sides * weights;
+    part p;
+    for (int64_t i = 0; next_part(c, t, &i, &p);) {
+        if (!call->bias)
+            clear(call, &p, NULL, 0, t->sums);
+        for (int64_t l = 0; call->bias && l < used; l += CF_MAX_LANES) {
+            const cf_lanes channels =
+                cf_lanes_make(t->group * c->own + block * c->block + l, 1, cf_min(CF_MAX_LANES, used - l));
+            clear(call, &p, &channels, l, t->sums);
+        }
+        for (int64_t side = 0; side < whole; side += c->chunk)
+            add_products(c, t, &p, t->signal + side * size, w + side * weights, cf_min(c->chunk, whole - side), c->side,
+                         t->sums);
+        if (whole < c->sides)
+            add_products(c, t, &p, t->signal + whole * size, w + whole * weights, 1, c->summed - whole * c->side,
+                         t->sums);
+        for (int64_t l = 0; l < used; l += CF_MAX_LANES) {
+            const cf_lanes lanes = block_lanes(call, t, block, l);
+            store(call, t, &p, &lanes, t->sums + (size_t)l * c->real);
+        }
+    }
+}
+
+static void run_task(const signal_call *call, const task *t) {
+    const cf_convolution *const c = call->c;
+    const int64_t at[2] = {t->at[0] * c->lattice[0][0].pace, t->at[1] * c->lattice[1][0].pace};
+    for (int64_t side = 0; side < c->sides; ++side)
+        cf_pack_signal(c, call->from, call->signal, t->sample, t->group, side, at,
+                       t->signal + side * cf_packed_block(c) * (int64_t)c->real);
+    for (int64_t block = t->part; block < c->blocks; block += c->parts)
+        compute_block(call, t, block);
+}
+
+/* y: each output channel of a group reads the same signal. gx: the sum over the channels of gy. */
+static void run_channelwise(const signal_call *call, const task *t) {
+    const cf_convolution *const c = call->c;
+    const bool data = c->desc.kind == CF_CGEMM_BACKWARD_DATA;
+    const int64_t outs = c->desc.out_channels, weights = c->taps * c->block * (int64_t)c->real;
+    const char *const w = call->weights + t->group * outs * weights;
+    const int64_t at[2] = {t->at[0] * c->lattice[0][0].pace, t->at[1] * c->lattice[1][0].pace};
+    int64_t packed = -1;
+    part p;
+    for (int64_t i = 0; next_part(c, t, &i, &p);)
+        for (int64_t out = 0; out < outs; ++out) {
+            const int64_t needed = data ? out : 0;
+            if (needed != packed) {
+                const cf_lanes lanes = cf_channelwise_lanes(c, call->from, t->group, t->sample, needed);
+                cf_pack_lanes(c, call->from, call->signal, &lanes, at, t->signal);
+                packed = needed;
+            }
+            if (!data || out == 0) {
+                const int64_t first = c->samples_are_lanes ? t->group * outs + out : t->group * c->block * outs + out;
+                const cf_lanes channels = cf_lanes_make(
+                    first, c->samples_are_lanes ? 0 : outs,
+                    c->samples_are_lanes ? c->block : cf_min(c->block, c->desc.groups - t->group * c->block));
+                clear(call, &p, &channels, 0, t->sums);
+            }
+            add_products(c, t, &p, t->signal, w + out * weights, 1, 1, t->sums);
+            if (data && out + 1 < outs)
+                continue;
+            const cf_lanes lanes = cf_channelwise_lanes(c, call->to, t->group, t->sample, data ? 0 : out);
+            store(call, t, &p, &lanes, t->sums);
+        }
+}
+
+static void pack_all_weights(const cf_convolution *c, const void *w, char *to, int threads) {
+    const int64_t size = c->taps * tap_numbers(c) * (int64_t)c->real,
+                  count = c->channelwise ? cf_channelwise_blocks(c) * c->desc.out_channels
+                                         : c->desc.groups * c->blocks * c->sides;
+    CF_PARALLEL_FOR_STATIC(threads)
+    for (int64_t i = 0; i < count; ++i) {
+        if (c->channelwise)
+            cf_pack_channelwise_weights(c, w, i / c->desc.out_channels, i % c->desc.out_channels, to + i * size);
+        else
+            cf_pack_weights(c, w, i / c->sides / c->blocks, i / c->sides % c->blocks, i % c->sides, to + i * size);
+    }
+}
+
+void cf_convolve_signal(const cf_convolution *c, const void *signal, const void *w, const void *bias, void *result,
+                        bool accumulate, void *scratch, int threads) {
+    const bool data = c->desc.kind == CF_CGEMM_BACKWARD_DATA;
+    const signal_call call = {.c = c,
+                              .from = data ? &c->desc.y : &c->desc.x,
+                              .to = data ? &c->desc.x : &c->desc.y,
+                              .signal = signal,
+                              .bias = bias,
+                              .result = result,
+                              .accumulate = accumulate,
+                              .weights = scratch};
+    char *const memory = (char *)scratch + c->weights_bytes;
+    const int64_t z = cf_ceil_div(c->lattice[0][0].count, c->rows[0]),
+                  y = cf_ceil_div(c->lattice[1][0].count, c->rows[1]),
+                  groups = c->channelwise ? cf_channelwise_blocks(c) : c->desc.groups,
+                  samples = c->channelwise ? cf_channelwise_items(c) : c->desc.batch;
+    pack_all_weights(c, w, scratch, threads);
+    CF_PARALLEL_FOR(threads)
+    for (int64_t i = 0; i < samples * groups * z * y * c->parts; ++i) {
+        char *const own = memory + (size_t)cf_thread_index() * (c->signal_bytes + c->result_bytes);
+        const int64_t block = i / c->parts;
+        const task t = {.group = block / y / z % groups,
+                        .sample = block / y / z / groups,
+                        .at = {block / y % z * c->rows[0], block % y * c->rows[1]},
+                        .part = i % c->parts,
+                        .signal = own,
+                        .sums = own + c->signal_bytes};
+        c->channelwise ? run_channelwise(&call, &t) : run_task(&call, &t);
+    }
+}
