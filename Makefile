@@ -9,7 +9,7 @@ JOBS ?= $(shell nproc)
 RESULTS ?= build/bench
 BENCH_SCALE ?= --max-gflop 1 --seconds 0.2
 BUILD = cmake --build --parallel $(JOBS) --preset
-BENCH = build/release/bench/bench_conv $(BENCH_SCALE)
+BENCH = scripts/with_onednn.sh build/release/bench/bench_conv $(BENCH_SCALE)
 # The name of the first GPU, for example nvidia-h200.
 GPU_NAME = $(shell nvidia-smi --id=0 --query-gpu=name --format=csv,noheader 2>/dev/null | tr 'A-Z ' 'a-z-')
 GPU_RESULTS ?= bench/results/$(GPU_NAME)
@@ -135,6 +135,7 @@ test-plain:
 	scripts/setup.sh build test
 	cmake --preset dev
 	$(BUILD) dev --target conv-fft
+	scripts/with_onednn.sh /bin/true
 	found=$$(scripts/nvrtc.sh build/dev/tools/conv-fft) && \
 	    CONV_FFT_TEST_REQUIRE="$$CONV_FFT_TEST_REQUIRE $$found" $(TEST) dev --without '^(sanitize|gpu)$$'
 

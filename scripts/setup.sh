@@ -32,7 +32,7 @@ python   python3-venv            python3-venv            # pip for the environme
 wheels   qemu-user               qemu-user               # runs the wheel of another architecture
 wheels   debootstrap             debootstrap             # Python and glibc of that architecture
 torch    debootstrap             debootstrap             # the Debian of make test-torch and make test-package
-bench    libdnnl-dev             libdnnl-dev             # oneDNN, a baseline
+bench    debian-archive-keyring  debian-archive-keyring  # scripts/with_onednn.sh fetches oneDNN, a baseline
 plots    python3-matplotlib      python3-matplotlib
 '
 

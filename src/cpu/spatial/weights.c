@@ -138,7 +138,7 @@ static void sum_pair(const cf_convolution *c, const weights_memory *m, int64_t s
         add_to_totals(c, sums + first * real, m->totals + place_of_pair(c, pair) + first, count);
 }
 
-/* gw <- sums[tap][side][block] of some channels of gy, for which the taps of an element are neighbours in the tensor. */
+/* gw <- sums[tap][side][block] of some channels of gy. The taps of a channel are neighbours in the tensor. */
 static void store_elements(const cf_convolution *c, const char *sums, int64_t channels, const cf_piece *piece,
                            int64_t step, bool accumulate) {
     const size_t bytes = (size_t)piece->lanes * c->real, vector = (size_t)c->block * c->real;
