@@ -26,8 +26,10 @@ test     libomp-dev              libomp-dev
 test     clang-format-14         clang-format-14
 test     python3                 python3                 # checks of the source tree
 test     python3-venv            python3-venv            # pip for NVRTC, where this system has none (scripts/nvrtc.sh)
-test     dpkg-dev                dpkg-dev                # the dependencies of Debian packages
+test     dpkg-dev                dpkg-dev                # the dependencies of Debian packages, with the next
+test     file                    file
 package  dpkg-dev                dpkg-dev                # the same
+package  file                    file
 python   python3-venv            python3-venv            # pip for the environment that builds and tests the package
 wheels   qemu-user               qemu-user               # runs the wheel of another architecture
 wheels   debootstrap             debootstrap             # Python and glibc of that architecture

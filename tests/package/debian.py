@@ -4,7 +4,7 @@
 
 CPack makes the Debian packages of a build. Their names, dependencies and files are as listed here, no file is in two of
 them, and a program compiles against their unpacked files and runs. VERSION and ABI in the environment are those of the
-library, CC is the compiler. Status 77 (skipped): this machine has no dpkg-shlibdeps.
+library, CC is the compiler. Status 77 (skipped): this machine has no dpkg-shlibdeps or no `file`.
 """
 import fnmatch
 import os
@@ -71,8 +71,9 @@ def check_consumer(root, libraries):
 
 
 def main():
-    if not shutil.which("dpkg-shlibdeps"):
-        print("skipped: there is no dpkg-shlibdeps (Debian: dpkg-dev)")
+    missing = [tool for tool in ("dpkg-shlibdeps", "file") if not shutil.which(tool)]
+    if missing:
+        print("skipped: CPack needs %s (Debian: dpkg-dev, file)" % " and ".join(missing))
         return 77
     shutil.rmtree(WORK, ignore_errors=True)
     WORK.mkdir(parents=True)

@@ -43,10 +43,10 @@ def commands(text):
 
 
 def replaced(line):
-    """A command of README.md as it is run here, or nothing if it needs another build."""
+    """A command of README.md as it is run here. Other targets of make need other builds; they must exist."""
     if re.match(r"make install PREFIX=\$HOME/\.local( |$)", line):
         return 'cmake --install "%s" --prefix $HOME/.local' % BUILD
-    return "" if line.startswith("make ") else line
+    return 'make --directory "%s" --dry-run %s >recipe' % (ROOT, line[5:]) if line.startswith("make ") else line
 
 
 def check_install():
