@@ -75,9 +75,11 @@ def test_wheel_computes_on_threads(fresh_python, tmp_path):
 @pytest.mark.parametrize("command", [["conv-fft"], ["python", "-m", "conv_fft"]], ids=lambda words: words[-1])
 def test_program_of_the_wheel(command, fresh_python, tmp_path):
     """Both ways run the program, give its exit status, and find the networks of the wheel."""
+    environment = {**CLEAN, "CONV_FFT_CACHE_DIR": str(tmp_path), "CONV_FFT_LOG": "silent"}
+
     def run(*words):
         return subprocess.run([str(Path(fresh_python).parent / command[0]), *command[1:], *words], cwd=tmp_path,
-                              env={**CLEAN, "CONV_FFT_CACHE_DIR": str(tmp_path)}, capture_output=True, text=True)
+                              env=environment, capture_output=True, text=True)
 
     version = run("--version")
     assert re.fullmatch(r"conv-fft \d+\.\d+\.\d+\n", version.stdout), version.stderr
