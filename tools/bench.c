@@ -46,6 +46,6 @@ static int bench_network(const options *o, conv_fft_context *context, const netw
 
 int bench_command(const options *o, char **words, int count) {
     if (count == 0)
-        return usage_error("bench needs a file of problem lines", NULL);
+        return usage_error("bench needs files of problem lines, or a problem", NULL);
     return with_network(o, words, count, bench_network);
 }

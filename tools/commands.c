@@ -87,14 +87,16 @@ const command commands[] = {
      "exceeds its limit.\n\n"
      "  conv-fft check in=2x16x40x40 out=16 kernel=9x9 pad=same",
      check_command},
-    {"tune", "FILE...", "dtwMTanvj", "time strategies for each layer of a network and keep the fastest",
+    {"tune", "FILE... | PROBLEM", "dtwMTanvj", "time strategies for each layer of a network and keep the fastest",
      "Programs on this device use the records from then on. The table shows the chosen strategies, beside the choice "
      "of the cost model and the best algorithm of another library (cuDNN, cuFFT), if these were timed. The last lines "
      "have the gain, the time of one training step, and where the records are. Ctrl-C ends the current search; the "
      "same command goes on from there.\n\n"
-     "  conv-fft tune networks/resnet50.txt",
+     "  conv-fft tune networks/resnet50.txt\n"
+     "  conv-fft tune in=8x32x56x56 out=32 kernel=9x9 pad=same",
      tune_command},
-    {"bench", "FILE...", "dtmnvj", "run every pass of every layer and show the median times", "", bench_command},
+    {"bench", "FILE... | PROBLEM", "dtmnvj", "run every pass of every layer and show the median times", "",
+     bench_command},
     {"cache", "ACTION", "", "show, copy, check or clear the tuning records and compiled kernels on disk", "", NULL},
     {"cache list", "", "j", "list the files of records, and the number of compiled kernels", "", cache_list},
     {"cache show", "", "dtvj", "show the records of this device", "", cache_show},

@@ -244,7 +244,7 @@ static void print_completion_of(const command *c) {
     if (strstr(c->arguments, "COMMAND"))
         print_names("");
     print_names(group);
-    printf("' files=%d ;;\n", strstr(c->arguments, "FILE") && !strstr(c->arguments, "PROBLEM"));
+    printf("' files=%d ;;\n", strncmp(c->arguments, "FILE", 4) == 0);
 }
 
 int completion_command(const options *o, char **words, int count) {

@@ -2,9 +2,11 @@
 /* Commands that take problems: of the command line, of --file, or of networks. */
 #include "main.h"
 
+#include "data_file.h"
 #include "interrupt.h"
 
 #include <stdio.h>
+#include <string.h>
 
 /* Bad lines are passed over, and so are layers for which the command fails. */
 static int each_of_file(const options *o, conv_fft_context *context, layer_function function, json_t *document) {
@@ -20,18 +22,33 @@ static int each_of_file(const options *o, conv_fft_context *context, layer_funct
     return failed;
 }
 
-static int of_words(const options *o, conv_fft_context *context, char **words, int count, layer_function function,
-                    json_t *document) {
+/* Read one problem, which may be several words. 0, or an exit status; then a message has been written. */
+static int read_words(char **words, int count, layer_line *layer) {
     char line[1024];
     size_t length = 0;
+    *layer = (layer_line){.file = NULL};
     for (int i = 0; i < count; ++i) {
         const int added = snprintf(line + length, sizeof line - length, "%s%s", i ? " " : "", words[i]);
         length += (size_t)added;
         if (length >= sizeof line)
             return usage_error("the problem is too long", NULL);
     }
-    layer_line layer = {.file = NULL};
-    if (layer_read(line, length, &layer) != 0)
+    return layer_read(line, length, layer);
+}
+
+static bool is_file(const char *word) {
+    FILE *const file = data_file_open(word);
+    if (file)
+        fclose(file);
+    return file != NULL;
+}
+
+static int of_words(const options *o, conv_fft_context *context, char **words, int count, layer_function function,
+                    json_t *document) {
+    layer_line layer;
+    if (count == 1 && !strchr(words[0], '=') && is_file(words[0]))
+        return usage_error("this is a file; --file takes it", words[0]);
+    if (read_words(words, count, &layer) != 0)
         return 1;
     return layer.problem.rank > 0 ? function(o, context, &layer, document) : 0;
 }
@@ -60,10 +77,29 @@ int for_each_layer(const options *o, const char *name, char **words, int count, 
     return interrupt_status(failed);
 }
 
+/* Whether the words are fields of a problem, and not files. */
+static bool are_problem(char **words, int count) {
+    bool problem = false;
+    for (int i = 0; i < count; ++i)
+        problem = problem || (strstr(words[i], "in=") && !is_file(words[i]));
+    return problem;
+}
+
+static int read_problem(char **words, int count, network *n) {
+    layer_line layer;
+    *n = (network){0};
+    if (read_words(words, count, &layer) != 0)
+        return 1;
+    if (!layer.name[0])
+        snprintf(layer.name, sizeof layer.name, "layer");
+    return layer.problem.rank > 0 ? network_add(n, &layer) : 0;
+}
+
 int with_network(const options *o, char **words, int count, network_function function) {
     network n;
     conv_fft_context *context = NULL;
-    int failed = network_read_all(words, count, o->count, &n);
+    int failed =
+        are_problem(words, count) ? read_problem(words, count, &n) : network_read_all(words, count, o->count, &n);
     if (n.count > 0) {
         int status = open_context(o, &context);
         if (!status)

@@ -5,16 +5,17 @@
 #include "data_file.h"
 #include "message.h"
 
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-static int add(network *n, const layer_line *layer) {
+int network_add(network *n, const layer_line *layer) {
     if (n->count == n->capacity) {
         const int64_t capacity = n->capacity ? 2 * n->capacity : 64;
         layer_line *grown = realloc(n->layers, (size_t)capacity * sizeof *grown);
         if (!grown) {
-            fprintf(stderr, "%s: out of memory for the lines of %s\n", program_name, layer->file);
+            fprintf(stderr, "%s: out of memory for %" PRId64 " layers\n", program_name, capacity);
             return 1;
         }
         n->layers = grown;
@@ -92,7 +93,7 @@ static int read_file(const char *file, network *n) {
             continue;
         if (!layer.name[0])
             snprintf(layer.name, sizeof layer.name, "line-%ld", layer.line);
-        failed = add(n, &layer);
+        failed = network_add(n, &layer);
     }
     if (!failed && !feof(stream))
         failed = read_error(file);

@@ -25,6 +25,9 @@ int layer_read(const char *text, size_t length, layer_line *layer);
 /* Write the library's last error and the place of the layer. Returns the exit status. */
 int layer_error(const layer_line *layer);
 
+/* 0, or an exit status: out of memory. */
+int network_add(network *n, const layer_line *layer);
+
 /* Read the problems of files, at most max_layers (0: all). A line with the problem of an earlier line is skipped,
  * unless it has another name. 0, or an exit status: a file cannot be read, or no file has a problem. On failure, the
  * problems of the readable files are still in n. */

@@ -301,7 +301,7 @@ static int tune_network(const options *o, conv_fft_context *context, const netwo
 
 int tune_command(const options *o, char **words, int count) {
     if (count == 0)
-        return usage_error("tune needs a file of problem lines", NULL);
+        return usage_error("tune needs files of problem lines, or a problem", NULL);
     options own = *o;
     if (own.mode == CONV_FFT_TUNE_OFF)
         own.mode = CONV_FFT_TUNE_MEASURE;

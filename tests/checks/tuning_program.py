@@ -70,6 +70,8 @@ def tune_faults(place):
                       r"net.txt:3: in is \"1x2\"; it must be(.|\n)*net.txt:5: ")
     if len(place.records()) != 4:
         yield f"tune: {len(place.records())} records instead of 4"
+    yield from expect(place, ["tune", "--device=cpu", "in=1x2x9x9", "kernel=3x3"], 0, "^layer +forward", "^$")
+    yield from expect(place, ["tune", "--device=cpu", "in=1x2x9x9", "kernel=10x10"], 1, "^$", "kernel")
     yield from expect(place, ["tune", "--device=cpu", place.path("missing")], 1, "^$", "cannot read")
     yield from expect(place, ["tune", "--device=cpu", place.directory], 1, "^$", "cannot read")
     yield from expect(place, ["tune", "--device=cpu", place.path("missing"), net], 1, "^b +forward", "cannot read")

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The choice by the cost model. It considers a few bases per axis with the tiles they need, all combinations of the
- * axes, and dilation as step or as shifts. All passes of a plan get the same basis, so that they can share spectra.
+ * axes, and dilation as step or as shifts. All passes of a plan get the same basis, so that they can share spectra and
+ * compiled kernels. Where there are neither, the forward pass gets its own.
  */
 #include "autotune/model/choose.h"
 
@@ -311,12 +312,28 @@ static conv_fft_status choose(search *q) {
     return CONV_FFT_SUCCESS;
 }
 
+/* Choose the forward pass and the gradients apart, if they share nothing. */
+static conv_fft_status choose_all(search *q) {
+    const int passes = q->passes;
+    const bool apart = q->keep == 0 && q->limit == UINT64_MAX && !q->device->ops->build_begin;
+    if (!apart || !(passes & CONV_FFT_FORWARD) || !(passes & CONV_FFT_BACKWARD))
+        return choose(q);
+    q->passes = passes & CONV_FFT_BACKWARD;
+    conv_fft_status status = choose(q);
+    if (status == CONV_FFT_SUCCESS) {
+        q->passes = CONV_FFT_FORWARD;
+        status = choose(q);
+    }
+    q->passes = passes;
+    return status;
+}
+
 /* Choose for the passes of the search, and make the plan. *smallest is set if only the workspace limit was exceeded. */
 static conv_fft_status try_plan(conv_fft_context *context, search *q, const conv_fft_plan_options *options,
                                 uint64_t *smallest, conv_fft_plan **plan) {
     *smallest = 0;
     if (q->passes)
-        CF_FORWARD(choose(q));
+        CF_FORWARD(choose_all(q));
     return cf_plan_create(q->layer, context->device, options->passes, q->strategy, options->any_alignment == 1,
                           options->workspace_limit, smallest, plan);
 }
@@ -363,7 +380,7 @@ conv_fft_status cf_choose_strategies(const cf_device *device, const cf_layer *la
     q.keep = keep;
     q.passes = CONV_FFT_ALL_PASSES;
     q.limit = UINT64_MAX;
-    CF_FORWARD(choose(&q));
+    CF_FORWARD(choose_all(&q));
     memcpy(strategy, q.strategy, sizeof q.strategy);
     return CONV_FFT_SUCCESS;
 }
