@@ -23,7 +23,8 @@ static void *open_library(const char *path) { return dlopen(path, RTLD_NOW | RTL
 static void *find_symbol(void *library, const char *name) { return dlsym(library, name); }
 #endif
 
-/* Debian has one folder per threading variant. The OpenMP variant comes first: its threads are the same as ours. */
+/* Debian has one folder per threading variant. The OpenMP variant comes first: it starts no threads if its caller says
+ * so. */
 static const char *const candidates[] = {
     "/usr/lib/x86_64-linux-gnu/openblas-openmp/libopenblas.so.0",
     "/usr/lib/aarch64-linux-gnu/openblas-openmp/libopenblas.so.0",
@@ -66,10 +67,15 @@ static bool try_library(cf_blas *blas, const char *path, char *text, size_t byte
     if (!found.cgemm || !found.zgemm || !get_parallel || !get_threads)
         return false;
     /* 0: serial. Its packing buffers have no lock, so two calls at once, ours or the caller's, give wrong products
-     * (seen with Debian's 0.3.21). 1: threads of its own. 2: OpenMP, which stays on one thread inside our parallel
-     * loops. */
+     * (seen with Debian's 0.3.21). 1: threads of its own. 2: OpenMP. */
     if (get_parallel() == 0)
         return false;
+    if (get_parallel() == 2) {
+        CF_LOOK_UP(found.set_threads, library, "omp_set_num_threads");
+        CF_LOOK_UP(found.max_threads, library, "omp_get_max_threads");
+        if (!found.set_threads || !found.max_threads)
+            return false;
+    }
     found.own_threads = get_parallel() == 1 && get_threads() > 1;
     *blas = found;
     describe(library, path, text, bytes);
