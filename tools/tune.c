@@ -107,8 +107,8 @@ static void print_untuned(const options *o, conv_fft_context *context, const lay
         conv_fft_plan_describe(plan, sets[set], &d) != CONV_FFT_SUCCESS)
         layer_error(layer);
     else
-        printf("%-24s %-9s %12s %12s %9s %15" PRIu64 "  %s (the cost model's)\n", layer->name, set_names[set], "-", "-",
-               "-", d.workspace_bytes, d.strategy);
+        printf("%-24s %-9s %12s %12s %9s %15" PRIu64 "  %s (the cost model's; not measured)\n", layer->name,
+               set_names[set], "-", "-", "-", d.workspace_bytes, d.strategy);
     conv_fft_plan_destroy(plan);
 }
 
