@@ -386,6 +386,8 @@ static void disturbed_runs_are_known(void **state) {
         {{{1, 2}, {1, 2}, {1.2, 1.6}, {1.2, 1.6}, {1.2, 1.6}}, false},
         {{{1, 2}, {1.3, 2}, {1.35, 2}, {1.9, 2}, {2, 2}}, false}, /* scatter */
         {{{1, 2}, {1.3, 2}, {1.45, 2}, {1.9, 2}, {2, 2}}, true},
+        {{{1e-5, 2}, {2.9e-5, 1}, {2.9e-5, 1}, {2.9e-5, 1}, {2.9e-5, 1}}, false}, /* too short to know */
+        {{{1e-5, 2}, {3.9e-5, 1}, {3.9e-5, 1}, {3.9e-5, 1}, {3.9e-5, 1}}, true},
         {{{1, HUGE_VAL}, {3, HUGE_VAL}, {3, HUGE_VAL}, {3, HUGE_VAL}, {3, HUGE_VAL}}, false}, /* a GPU */
     };
     (void)state;

@@ -7,11 +7,13 @@
 #define USUAL_SHARE 0.75 /* of the highest share of another run */
 #define SLOWER 1.15      /* than the fastest run */
 #define SCATTER 1.4      /* the median over the fastest run */
+#define RESOLUTION 2e-5  /* seconds: caches and clocks alone change times by that much */
 
 bool cf_run_was_interrupted(const cf_run_time *run) { return run->share < MIN_SHARE; }
 
 static bool is_disturbed(const cf_run_time *run, double fastest, double highest_share) {
-    return cf_run_was_interrupted(run) || (run->seconds > SLOWER * fastest && run->share < USUAL_SHARE * highest_share);
+    return cf_run_was_interrupted(run) ||
+           (run->seconds > SLOWER * fastest + RESOLUTION && run->share < USUAL_SHARE * highest_share);
 }
 
 bool cf_runs_are_disturbed(const cf_run_time *runs, int count) {
@@ -24,7 +26,7 @@ bool cf_runs_are_disturbed(const cf_run_time *runs, int count) {
         return false;
     for (int i = 0; i < count; ++i)
         disturbed += is_disturbed(&runs[i], fastest, highest);
-    return 2 * disturbed >= count || cf_runs_median(runs, count) > SCATTER * fastest;
+    return 2 * disturbed >= count || cf_runs_median(runs, count) > SCATTER * fastest + RESOLUTION;
 }
 
 double cf_runs_median(const cf_run_time *runs, int count) {
