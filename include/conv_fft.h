@@ -536,7 +536,10 @@ CONV_FFT_API conv_fft_status conv_fft_backward_kept(const conv_fft_plan *plan, c
  * line; docs/tuning.md has the rules. CONV_FFT_RECORD names a file that collects the problem lines for which a plan
  * found no record.
  *
- * On a CPU, records belong to a processor, a number of threads, and OpenBLAS being there or not. */
+ * On a CPU, records belong to a processor, a number of threads, and OpenBLAS being there or not. A plan that measures
+ * nothing and finds no record takes the strategies of the nearest number of threads, if there is a record of it. This
+ * counts as a miss. If other work on the host disturbs a measurement, and repeats do not help, a warning says so, and
+ * no record is written. */
 
 /** Which of two records for one problem stays. */
 typedef enum conv_fft_tune_policy {

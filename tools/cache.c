@@ -54,6 +54,7 @@ static int print_record(const conv_fft_tune_record *r, void *user) {
 
 static int show(conv_fft_context *context) {
     int64_t count = 0;
+    printf("# %s\n", conv_fft_context_description(context));
     if (conv_fft_tune_foreach(context, print_record, &count) != CONV_FFT_SUCCESS)
         return library_error("no records");
     printf("%" PRId64 " record%s of this device\n", count, count == 1 ? "" : "s");

@@ -76,7 +76,8 @@ static int print_source(conv_fft_context *context, const conv_fft_plan *plan, co
             return layer_error(layer);
         deciding by = {layer->text, sets[i], d.measured_ms, d.measured_ms < 0};
         if (by.found)
-            printf("  %s: chosen by the cost model, because no tuning record can be used\n", set_name(sets[i]));
+            printf("  %s: chosen by the cost model%s, because no tuning record can be used\n", set_name(sets[i]),
+                   conv_fft_context_device(context) == CONV_FFT_DEVICE_CPU ? " or a record of other threads" : "");
         else if (conv_fft_tune_foreach(context, print_deciding, &by) != CONV_FFT_SUCCESS)
             return library_error("no records");
     }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The CPU as a device: the stage interface by vectorised transforms over planes, OpenBLAS and OpenMP. */
+/* The CPU as a device: the stage interface by vectorised transforms over planes, and OpenBLAS. */
 #ifndef CF_CPU_CPU_H
 #define CF_CPU_CPU_H
 

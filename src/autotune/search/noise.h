@@ -6,8 +6,8 @@
  *     or if the run was 15 % slower than the fastest one, and the process had less than 75 % of the processors that it
  *     had in another run of the same plan.
  *
- * Runs together are disturbed if half of them are, or if their median is 40 % above the fastest one. Differences of less
- * than 20 microseconds do not count.
+ * Runs together are disturbed if half of them are, or if their median is 40 % above the fastest one. Differences below
+ * 20 microseconds do not count.
  */
 #ifndef CF_AUTOTUNE_NOISE_H
 #define CF_AUTOTUNE_NOISE_H
