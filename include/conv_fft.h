@@ -138,13 +138,14 @@ enum {
     CONV_FFT_DEVICE_CPU = -2
 };
 
-/** The messages that the library writes to standard error. The environment variable CONV_FFT_LOG (1 to 3, or
- * silent, warning, info) is the default. */
+/** The messages that the library writes to standard error. The environment variable CONV_FFT_LOG (1 to 4, or
+ * silent, warning, info, calls) is the default. */
 typedef enum conv_fft_log_level {
     CONV_FFT_LOG_DEFAULT = 0, /**< CONV_FFT_LOG, else warnings */
     CONV_FFT_LOG_SILENT = 1,
     CONV_FFT_LOG_WARNING = 2,
-    CONV_FFT_LOG_INFO = 3
+    CONV_FFT_LOG_INFO = 3,
+    CONV_FFT_LOG_CALLS = 4 /**< also a line for each call, with its time; on a GPU each call then waits for its end */
 } conv_fft_log_level;
 
 /** Start from conv_fft_context_options_init(): other options are refused. */
@@ -562,6 +563,7 @@ typedef struct conv_fft_tune_record {
     int keep;                 /**< set of conv_fft_operand that the caller keeps */
     int64_t candidates;       /**< the number of timed candidates */
     conv_fft_tuning tuning;   /**< _MEASURE or _EXHAUSTIVE */
+    double model_ms;          /**< measured, of the cost model's choice; negative: it was not timed */
 } conv_fft_tune_record;
 
 /** Counters since the context was created. */

@@ -7,66 +7,151 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* `verify` succeeds only if every line and every kernel can be verified. */
-static int list(int verify) {
+/* The library's report, which the caller frees. NULL: a message has been written. */
+static char *read_report(int64_t *damaged) {
     size_t bytes = 0;
-    int64_t damaged = 0;
-    if (conv_fft_cache_report(NULL, NULL, 0, &bytes, &damaged) != CONV_FFT_SUCCESS)
-        return library_error("no cache");
+    if (conv_fft_cache_report(NULL, NULL, 0, &bytes, damaged) != CONV_FFT_SUCCESS) {
+        library_error("no cache");
+        return NULL;
+    }
     char *text = malloc(bytes + 1024); /* the report may grow before the second call */
     if (!text) {
         fputs("conv-fft: out of memory for the report\n", stderr);
-        return 1;
+        return NULL;
     }
-    if (conv_fft_cache_report(NULL, text, bytes + 1024, NULL, &damaged) != CONV_FFT_SUCCESS) {
-        free(text);
-        return library_error("no cache");
-    }
-    fputs(text, stdout);
+    if (conv_fft_cache_report(NULL, text, bytes + 1024, NULL, damaged) == CONV_FFT_SUCCESS)
+        return text;
     free(text);
-    if (verify)
-        printf("%" PRId64 " lines or kernels cannot be verified\n", damaged);
-    return verify && damaged > 0;
+    library_error("no cache");
+    return NULL;
 }
 
-static const char *set_name(int set, char text[64]) {
-    snprintf(text, 64, "%s%s%s", set & CONV_FFT_FORWARD ? " forward" : "", set & CONV_FFT_BACKWARD_DATA ? " data" : "",
-             set & CONV_FFT_BACKWARD_WEIGHTS ? " weights" : "");
-    return text;
+/* The first line is the directory. The others begin with two spaces. */
+static json_t *json_report(const char *command, char *text, int64_t damaged) {
+    json_t *document = json_begin(command, NULL);
+    char *line = strtok(text, "\n");
+    json_object_set_new(document, "directory", json_string(line ? line : ""));
+    json_object_set_new(document, "lines", json_array());
+    while ((line = strtok(NULL, "\n")) != NULL)
+        json_append(document, "lines", json_string(line + strspn(line, " ")));
+    json_object_set_new(document, "unverified", json_integer((json_int_t)damaged));
+    return document;
 }
 
-static int print_record(const conv_fft_tune_record *r, void *user) {
-    char passes[64];
-    ++*(int64_t *)user;
-    printf("%s\n  passes:%s\n  %.4f ms measured, %.4f predicted", r->problem, set_name(r->pass, passes), r->ms,
-           r->predicted_ms);
+/* `verify` succeeds only if every line and every kernel can be verified. */
+static int list(const options *o, bool verify) {
+    int64_t damaged = 0;
+    char *text = read_report(&damaged);
+    int failed = 0;
+    if (!text)
+        return 1;
+    if (o->json) {
+        failed = json_end(json_report(verify ? "cache verify" : "cache list", text, damaged));
+    } else {
+        fputs(text, stdout);
+        if (verify)
+            printf("%" PRId64 " lines or kernels cannot be verified\n", damaged);
+    }
+    free(text);
+    return failed || (verify && damaged > 0);
+}
+
+int cache_list(const options *o, char **words, int count) {
+    (void)words;
+    (void)count;
+    return list(o, false);
+}
+
+int cache_verify(const options *o, char **words, int count) {
+    (void)words;
+    (void)count;
+    return list(o, true);
+}
+
+typedef struct showing {
+    int64_t count;
+    bool verbose;
+    json_t *document; /* NULL: text */
+} showing;
+
+static const char *kept_name(int keep) { return keep == 3 ? "xw" : keep == CONV_FFT_OPERAND_X ? "x" : "w"; }
+
+static const char *mode_name(const conv_fft_tune_record *r) {
+    return r->tuning == CONV_FFT_TUNE_EXHAUSTIVE ? "exhaustive" : "measure";
+}
+
+static void print_record(const conv_fft_tune_record *r, bool verbose) {
+    char size[16], families[64];
+    printf("%s\n  %s: %.4f ms, predicted %.4f", r->problem, pass_word(r->pass), r->ms, r->predicted_ms);
+    if (r->model_ms >= 0)
+        printf(", the model's choice %.4f", r->model_ms);
     if (r->direct_ms >= 0)
-        printf(", %.4f by the best direct algorithm", r->direct_ms);
-    printf(", %" PRId64 " candidates, mode %s\n  workspace %" PRIu64 " bytes", r->candidates,
-           r->tuning == CONV_FFT_TUNE_EXHAUSTIVE ? "exhaustive" : "measure", r->workspace_bytes);
+        printf(", baseline %.4f", r->direct_ms);
+    printf("\n    %s, workspace %s bytes, the best of %" PRId64 " candidates, mode %s\n",
+           family_names(r->strategy, families), size_text(r->workspace_bytes, size), r->candidates, mode_name(r));
     if (r->workspace_class)
-        printf(", tuned for limits from %" PRIu64, r->workspace_class);
+        printf("    tuned for limits from %s bytes\n", size_text(r->workspace_class, size));
     if (r->keep)
-        printf(", kept spectra %s%s", r->keep & CONV_FFT_OPERAND_X ? "x" : "", r->keep & CONV_FFT_OPERAND_W ? "w" : "");
-    printf("\n  %s\n", r->strategy);
+        printf("    kept spectra: %s\n", kept_name(r->keep));
+    if (verbose)
+        print_strategies(r->strategy, 4, 4, 0);
+}
+
+static int show_record(const conv_fft_tune_record *r, void *user) {
+    showing *s = user;
+    ++s->count;
+    if (!s->document) {
+        print_record(r, s->verbose);
+        return 0;
+    }
+    json_append(s->document, "records",
+                json_pack("{s:s, s:s, s:o, s:f, s:f, s:o, s:o, s:I, s:I, s:s, s:I, s:s}", "problem", r->problem, "pass",
+                          pass_word(r->pass), "strategies", json_strategies(r->strategy), "ms", r->ms, "predicted_ms",
+                          r->predicted_ms, "model_ms", json_ms(r->model_ms), "baseline_ms", json_ms(r->direct_ms),
+                          "workspace_bytes", (json_int_t)r->workspace_bytes, "workspace_class",
+                          (json_int_t)r->workspace_class, "keep", r->keep ? kept_name(r->keep) : "", "candidates",
+                          (json_int_t)r->candidates, "mode", mode_name(r)));
     return 0;
 }
 
-static int show(conv_fft_context *context) {
-    int64_t count = 0;
-    printf("# %s\n", conv_fft_context_description(context));
-    if (conv_fft_tune_foreach(context, print_record, &count) != CONV_FFT_SUCCESS)
+static int show(const options *o, conv_fft_context *context) {
+    showing s = {.verbose = o->verbose, .document = o->json ? json_begin("cache show", context) : NULL};
+    if (s.document)
+        json_object_set_new(s.document, "records", json_array());
+    else
+        printf("# %s\n", conv_fft_context_description(context));
+    if (conv_fft_tune_foreach(context, show_record, &s) != CONV_FFT_SUCCESS) {
+        json_decref(s.document);
         return library_error("no records");
-    printf("%" PRId64 " record%s of this device\n", count, count == 1 ? "" : "s");
+    }
+    if (s.document)
+        return json_end(s.document);
+    printf("%" PRId64 " record%s of this device\n", s.count, s.count == 1 ? "" : "s");
     return 0;
 }
 
-static int merge(const options *o, conv_fft_context *context, char **files, int count) {
+int cache_show(const options *o, char **words, int count) {
+    (void)words;
+    (void)count;
+    conv_fft_context *context;
+    int failed = open_context(o, &context);
+    if (failed)
+        return failed;
+    failed = show(o, context);
+    conv_fft_context_destroy(context);
+    return failed;
+}
+
+int cache_merge(const options *o, char **words, int count) {
     if (count == 0)
         return usage_error("cache merge needs a file of records", NULL);
-    int failed = 0;
+    conv_fft_context *context;
+    int failed = open_context(o, &context);
+    if (failed)
+        return failed;
     for (int i = 0; i < count; ++i)
-        failed |= conv_fft_tune_merge(context, files[i], o->policy) == CONV_FFT_SUCCESS ? 0 : library_error(files[i]);
+        failed |= conv_fft_tune_merge(context, words[i], o->policy) == CONV_FFT_SUCCESS ? 0 : library_error(words[i]);
+    conv_fft_context_destroy(context);
     return failed;
 }
 
@@ -137,9 +222,7 @@ static int export_all(const options *o, conv_fft_context *context, const char *f
 }
 
 /* Export all records, or the records of networks. --kernels: also the kernels of these problems. */
-static int export(const options *o, conv_fft_context *context, char **words, int count) {
-    if (count == 0)
-        return usage_error("cache export needs the name of a file to write", NULL);
+static int export_some(const options *o, conv_fft_context *context, char **words, int count) {
     if (o->kernels && conv_fft_context_device(context) == CONV_FFT_DEVICE_CPU)
         return usage_error("--kernels needs a GPU: a CPU has no compiled kernels", NULL);
     if (count == 1)
@@ -161,61 +244,46 @@ static int export(const options *o, conv_fft_context *context, char **words, int
     return failed;
 }
 
-static int clear(void) {
-    int64_t removed = 0;
-    if (conv_fft_cache_clear(NULL, &removed) != CONV_FFT_SUCCESS)
-        return library_error("not cleared");
-    printf("%" PRId64 " files removed\n", removed);
-    return 0;
-}
-
-static int repair(conv_fft_context *context) {
-    int64_t removed = 0;
-    if (conv_fft_cache_repair(context, &removed) != CONV_FFT_SUCCESS)
-        return library_error("not repaired");
-    printf("%" PRId64 " lines or kernels removed\n", removed);
-    return 0;
-}
-
-static int with_context(const options *o, const char *action, char **words, int count) {
+int cache_export(const options *o, char **words, int count) {
+    if (count == 0)
+        return usage_error("cache export needs the name of a file to write", NULL);
     conv_fft_context *context;
     int failed = open_context(o, &context);
     if (failed)
         return failed;
-    if (strcmp(action, "show") == 0)
-        failed = show(context);
-    else if (strcmp(action, "repair") == 0)
-        failed = repair(context);
-    else if (strcmp(action, "merge") == 0)
-        failed = merge(o, context, words, count);
-    else
-        failed = export(o, context, words, count);
+    failed = export_some(o, context, words, count);
     conv_fft_context_destroy(context);
     return failed;
 }
 
-int cache_command(const options *o, char **words, int count) {
-    if (count == 0)
-        return usage_error("cache needs one of list, show, merge, export, clear, verify, repair", NULL);
-    static const struct {
-        const char *name, *full, *takes; /* letters of options */
-        int words, context;
-    } actions[] = {{"list", "cache list", "", 0, 0},      {"show", "cache show", "dt", 0, 1},
-                   {"merge", "cache merge", "dtp", 1, 1}, {"export", "cache export", "dtk", 1, 1},
-                   {"clear", "cache clear", "", 0, 0},    {"verify", "cache verify", "", 0, 0},
-                   {"repair", "cache repair", "dt", 0, 1}};
-    const char *action = words[0];
-    for (size_t i = 0; i < sizeof actions / sizeof actions[0]; ++i) {
-        if (strcmp(action, actions[i].name) != 0)
-            continue;
-        const int failed = check_given(o, actions[i].full, actions[i].takes);
-        if (failed)
-            return failed;
-        if (!actions[i].words && count > 1)
-            return usage_error("this takes no further argument", words[1]);
-        if (actions[i].context)
-            return with_context(o, action, words + 1, count - 1);
-        return strcmp(action, "clear") == 0 ? clear() : list(action[0] == 'v');
+static int print_removed(const options *o, const char *command, int64_t removed, const char *what) {
+    if (!o->json) {
+        printf("%" PRId64 " %s removed\n", removed, what);
+        return 0;
     }
-    return usage_error("cache knows list, show, merge, export, clear, verify and repair, not", action);
+    json_t *document = json_begin(command, NULL);
+    json_object_set_new(document, "removed", json_integer((json_int_t)removed));
+    return json_end(document);
+}
+
+int cache_clear(const options *o, char **words, int count) {
+    (void)words;
+    (void)count;
+    int64_t removed = 0;
+    if (conv_fft_cache_clear(NULL, &removed) != CONV_FFT_SUCCESS)
+        return library_error("not cleared");
+    return print_removed(o, "cache clear", removed, "files");
+}
+
+int cache_repair(const options *o, char **words, int count) {
+    (void)words;
+    (void)count;
+    conv_fft_context *context;
+    int64_t removed = 0;
+    int failed = open_context(o, &context);
+    if (failed)
+        return failed;
+    failed = conv_fft_cache_repair(context, &removed) == CONV_FFT_SUCCESS ? 0 : library_error("not repaired");
+    conv_fft_context_destroy(context);
+    return failed ? failed : print_removed(o, "cache repair", removed, "lines or kernels");
 }

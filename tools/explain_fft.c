@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* conv-fft explain fft: from words to a transform, and what the library says about it. */
+#include "core/closest.h"
 #include "fbfft.h"
 #include "main.h"
 
@@ -17,7 +18,7 @@ static const char *const layouts[] = {"first", "last", NULL};
 static const char *const modes[] = {"zeros", "circular", "reflect", "replicate", NULL};
 
 static int refuse(const char *key, const char *value, const char *wanted) {
-    fprintf(stderr, "conv-fft: %s is \"%s\"; it must be %s; see conv-fft --help\n", key, value, wanted);
+    fprintf(stderr, "conv-fft: %s is \"%s\"; it must be %s; see conv-fft explain fft --help\n", key, value, wanted);
     return 2;
 }
 
@@ -78,6 +79,16 @@ static int read_from(const char *value, fbfft_desc *d) {
     return failed;
 }
 
+static int unknown_field(const char *key) {
+    static const char *const fields[] = {"from", "size",  "offset", "step",   "channels", "batch",
+                                         "kind", "order", "dtype",  "layout", "mode",     NULL};
+    const char *const meant = cf_closest(key, fields);
+    char what[160];
+    snprintf(what, sizeof what, "%s is not a field of an fft%s%s%s", key, meant ? "; did you mean " : "",
+             meant ? meant : "", meant ? "?" : "");
+    return usage_error(what, NULL);
+}
+
 static int read_field(const char *key, const char *value, fbfft_desc *d, int64_t *batch) {
     static const char *const names[] = {"kind", "order", "dtype", "layout", "mode", NULL};
     static const char *const *const words[] = {kinds, orders, dtypes, layouts, modes};
@@ -99,7 +110,7 @@ static int read_field(const char *key, const char *value, fbfft_desc *d, int64_t
     while (names[field] && strcmp(names[field], key) != 0)
         field++;
     if (!names[field])
-        return usage_error("not a field of an fft", key);
+        return unknown_field(key);
     const int word = read_word(key, value, words[field]);
     if (word < 0)
         return 2;
@@ -154,12 +165,9 @@ static int print(const conv_fft_context *context, const char *properties, const 
 int explain_fft(const options *o, char **words, int count) {
     fbfft_desc d;
     int64_t batch = 0;
-    int failed = check_given(o, "explain fft", "dg");
-    if (failed)
-        return failed;
     if (o->properties && o->device != CONV_FFT_DEVICE_AUTO)
         return usage_error("explain fft takes --device or --facts, not both", NULL);
-    failed = read_words(words, count, &d, &batch);
+    int failed = read_words(words, count, &d, &batch);
     if (failed)
         return failed;
     if (o->properties)

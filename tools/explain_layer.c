@@ -2,11 +2,24 @@
 /* conv-fft explain: the strategy, bytes, operations and time of each stage of each pass, and the candidates. */
 #include "main.h"
 
+#include "interrupt.h"
+
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+enum {
+    SHORT_WORDS = 3 /* of a strategy line: the family, and mostly the basis and tiles */
+};
+
+/* One pass of a plan. */
+typedef struct pass_view {
+    conv_fft_pass pass;
+    conv_fft_description d;
+    char strategies[STRATEGY_BYTES];
+} pass_view;
 
 static void print_axes(const char *name, const int64_t *axes, int rank) {
     printf("%s ", name);
@@ -15,22 +28,41 @@ static void print_axes(const char *name, const int64_t *axes, int rank) {
 }
 
 /* Negative: there is none. */
-static void print_times(double predicted_ms, double measured_ms) {
-    const double ms[] = {predicted_ms, measured_ms};
-    for (int i = 0; i < 2; ++i) {
-        if (ms[i] >= 0)
-            printf("%*.4f%c", 13 - i, ms[i], i ? '\n' : ' ');
-        else
-            printf("%*s%c", 13 - i, "-", i ? '\n' : ' ');
-    }
+static void print_ms(int width, double ms) {
+    if (ms >= 0)
+        printf("%*.4f ", width, ms);
+    else
+        printf("%*s ", width, "-");
 }
 
-static void print_description(const char *pass, const conv_fft_description *d, int rank) {
-    printf("  %s\n    %s\n    ", pass, d->strategy);
-    print_axes("basis", d->basis, rank);
-    print_axes(", tiles", d->tiles, rank);
-    printf(", workspace %" PRIu64 " bytes%s\n", d->workspace_bytes,
-           d->shares_gy ? ", gy transformed once for both gradients" : "");
+static void print_times(double predicted_ms, double measured_ms) {
+    print_ms(13, predicted_ms);
+    if (measured_ms >= 0)
+        printf("%12.4f\n", measured_ms);
+    else
+        printf("%12s\n", "-");
+}
+
+/* Whether the strategies transform tiles of a basis. */
+static bool has_basis(const pass_view *v) { return strstr(v->strategies, " basis=") != NULL; }
+
+static void print_pass(const pass_view *v, int rank, bool verbose) {
+    const conv_fft_description *const d = &v->d;
+    const bool both = v->pass == CONV_FFT_BACKWARD;
+    char families[64], size[16];
+    printf("  %s\n", pass_word(v->pass));
+    if (verbose || both)
+        print_strategies(v->strategies, 4, 4, verbose ? 0 : SHORT_WORDS);
+    printf("    ");
+    if (!both) {
+        printf("%s, ", family_names(v->strategies, families));
+        if (has_basis(v)) {
+            print_axes("basis", d->basis, rank);
+            print_axes(", tiles", d->tiles, rank);
+            printf(", ");
+        }
+    }
+    printf("workspace %s bytes%s\n", size_text(d->workspace_bytes, size), d->shares_gy ? ", gy transformed once" : "");
     printf("    %-16s %12s %12s %13s %12s\n", "stage", "MB", "Mflop", "predicted ms", "measured ms");
     for (int i = 0; i < d->stage_count; ++i) {
         const conv_fft_stage *s = &d->stages[i];
@@ -41,54 +73,90 @@ static void print_description(const char *pass, const conv_fft_description *d, i
     print_times(d->predicted_ms, d->measured_ms);
 }
 
-/* ---- the source of the choice */
-
-static const char *set_name(conv_fft_pass set) {
-    return set == CONV_FFT_FORWARD ? "forward" : set == CONV_FFT_BACKWARD ? "backward, both gradients" : "all passes";
+static json_t *json_axes(const int64_t *axes, int rank) {
+    json_t *list = json_array();
+    for (int a = 0; a < rank; ++a)
+        json_array_append_new(list, json_integer(axes[a]));
+    return list;
 }
+
+static json_t *json_pass(const pass_view *v, int rank) {
+    const conv_fft_description *const d = &v->d;
+    json_t *stages = json_array();
+    for (int i = 0; i < d->stage_count; ++i)
+        json_array_append_new(stages,
+                              json_pack("{s:s, s:f, s:f, s:o, s:o}", "stage", d->stages[i].name, "bytes",
+                                        d->stages[i].bytes, "operations", d->stages[i].operations, "predicted_ms",
+                                        json_ms(d->stages[i].predicted_ms), "ms", json_ms(d->stages[i].measured_ms)));
+    return json_pack("{s:s, s:o, s:o, s:o, s:b, s:I, s:o, s:o, s:o}", "pass", pass_word(v->pass), "strategies",
+                     json_strategies(v->strategies), "basis", has_basis(v) ? json_axes(d->basis, rank) : json_null(),
+                     "tiles", has_basis(v) ? json_axes(d->tiles, rank) : json_null(), "shares_gy", d->shares_gy,
+                     "workspace_bytes", (json_int_t)d->workspace_bytes, "predicted_ms", json_ms(d->predicted_ms), "ms",
+                     json_ms(d->measured_ms), "stages", stages);
+}
+
+/* ---- the source of the choice */
 
 typedef struct deciding {
     const char *problem;
     conv_fft_pass set;
     double ms; /* that the plan has from the record */
-    int found;
+    bool found, json;
+    json_t *object;
 } deciding;
 
-static int print_deciding(const conv_fft_tune_record *r, void *user) {
+static int show_deciding(const conv_fft_tune_record *r, void *user) {
     deciding *d = user;
     if (d->found || r->keep || r->pass != d->set || fabs(r->ms - d->ms) > 1e-9 * d->ms ||
         strcmp(r->problem, d->problem) != 0)
         return 0;
-    d->found = 1;
-    printf("  %s: chosen by a tuning record, %.4f ms, the best of %" PRId64 " candidates timed in mode %s",
-           set_name(d->set), r->ms, r->candidates, r->tuning == CONV_FFT_TUNE_EXHAUSTIVE ? "exhaustive" : "measure");
+    d->found = true;
+    const char *mode = r->tuning == CONV_FFT_TUNE_EXHAUSTIVE ? "exhaustive" : "measure";
+    char text[512];
+    int used = snprintf(text, sizeof text,
+                        "%s: chosen by a tuning record, %.4f ms, the best of %" PRId64 " candidates timed in mode %s",
+                        pass_word(d->set), r->ms, r->candidates, mode);
     if (r->direct_ms >= 0)
-        printf("; the best direct algorithm took %.4f ms", r->direct_ms);
-    putchar('\n');
+        snprintf(text + used, sizeof text - (size_t)used, "; the best algorithm of another library took %.4f ms",
+                 r->direct_ms);
+    if (d->json) {
+        d->object =
+            json_pack("{s:s, s:s, s:f, s:o, s:I, s:s}", "pass", pass_word(d->set), "chosen_by", "record", "ms", r->ms,
+                      "baseline_ms", json_ms(r->direct_ms), "candidates", (json_int_t)r->candidates, "mode", mode);
+        return 0;
+    }
+    printf("  ");
+    print_wrapped(text, 2, 4);
     return 0;
 }
 
-static int print_source(conv_fft_context *context, const conv_fft_plan *plan, const layer_line *layer) {
+static int show_source(conv_fft_context *context, const conv_fft_plan *plan, const layer_line *layer, json_t *object) {
     static const conv_fft_pass sets[] = {CONV_FFT_FORWARD, CONV_FFT_BACKWARD};
     for (int i = 0; i < 2; ++i) {
         conv_fft_description d;
         if (conv_fft_plan_describe(plan, sets[i], &d) != CONV_FFT_SUCCESS)
             return layer_error(layer);
-        deciding by = {layer->text, sets[i], d.measured_ms, d.measured_ms < 0};
-        if (by.found)
-            printf("  %s: chosen by the cost model%s, because no tuning record can be used\n", set_name(sets[i]),
+        deciding by = {layer->text, sets[i], d.measured_ms, d.measured_ms < 0, object != NULL, NULL};
+        if (by.found && !object)
+            printf("  %s: chosen by the cost model%s, because no tuning record can be used\n", pass_word(sets[i]),
                    conv_fft_context_device(context) == CONV_FFT_DEVICE_CPU ? " or a record of other threads" : "");
-        else if (conv_fft_tune_foreach(context, print_deciding, &by) != CONV_FFT_SUCCESS)
+        else if (!by.found && conv_fft_tune_foreach(context, show_deciding, &by) != CONV_FFT_SUCCESS)
             return library_error("no records");
+        if (object)
+            json_append(object, "chosen",
+                        by.object ? by.object
+                                  : json_pack("{s:s, s:s}", "pass", pass_word(sets[i]), "chosen_by", "model"));
     }
     return 0;
 }
 
-static void print_nan_reach(const conv_fft_problem *p, const conv_fft_description *d) {
+static void print_nan_reach(const conv_fft_problem *p, const pass_view *forward) {
     int64_t tiles = 1;
     for (int a = 0; a < p->rank; ++a)
-        tiles *= d->tiles[a];
-    if (tiles == 1)
+        tiles *= forward->d.tiles[a];
+    if (!has_basis(forward))
+        printf("  A NaN or Inf in x reaches the outputs that read it, and on a GPU some of their neighbours, too.\n");
+    else if (tiles == 1)
         printf("  A NaN or Inf in x spreads over all of its sample's outputs of the same group (one tile).\n");
     else
         printf("  A NaN or Inf in x spreads over those of its sample's %" PRId64
@@ -96,134 +164,158 @@ static void print_nan_reach(const conv_fft_problem *p, const conv_fft_descriptio
                tiles);
 }
 
+/* ---- other methods */
+
+/* Why a direct method should be faster than a transform, as README.md has it in "When not to use it". NULL: it should
+ * not, or the plan has chosen one. On a CPU the cost model compares both, and no other method is missing. */
+static const char *why_direct(const conv_fft_context *context, const conv_fft_problem *p, const pass_view *forward) {
+    static const char *const direct[] = {"cudnn", "spatial", "toeplitz", NULL};
+    const bool cpu = conv_fft_context_device(context) == CONV_FFT_DEVICE_CPU;
+    const bool dense = p->in_channels > p->groups && p->out_channels > p->groups;
+    const double ms = forward->d.measured_ms >= 0 ? forward->d.measured_ms : forward->d.predicted_ms;
+    char family[64];
+    int64_t largest = 1;
+    for (int a = 0; a < p->rank; ++a)
+        largest = p->kernel[a] > largest ? p->kernel[a] : largest;
+    if (cpu || p->batch == 0 || option_choice(family_names(forward->strategies, family), direct) >= 0)
+        return NULL;
+    if (largest == 1)
+        return "a kernel of one point is a matrix product";
+    if (largest <= 3 && dense && p->rank <= 2 && (p->dtype == CONV_FFT_FP16 || p->dtype == CONV_FFT_BF16))
+        return "in FP16 and BF16, direct and Winograd methods are faster for kernels up to 3x3";
+    if (ms >= 0 && ms < 0.02)
+        return "the layer takes less than 20 microseconds, and transforms cost more than they save";
+    return NULL;
+}
+
+static void show_direct(const char *why, json_t *object) {
+    if (object) {
+        json_object_set_new(object, "direct_method", why ? json_string(why) : json_null());
+        return;
+    }
+    char text[256];
+    snprintf(text, sizeof text, "A direct method should be faster: %s. See \"When not to use it\" in README.md.",
+             why ? why : "");
+    printf("%s", why ? "  " : "");
+    if (why)
+        print_wrapped(text, 2, 2);
+}
+
 /* ---- candidates */
 
 typedef struct listing {
     conv_fft_pass set;
-    int shown, max_shown;
+    int64_t shown, max_shown;
+    bool verbose;
+    json_t *object; /* NULL: text */
 } listing;
 
-static int print_candidate(const conv_fft_tune_candidate *c, void *user) {
+static void print_candidate(const conv_fft_tune_candidate *c, bool verbose) {
+    enum {
+        INDENT = 43
+    };
+    char size[16];
+    printf("    ");
+    print_ms(13, c->predicted_ms);
+    print_ms(12, c->measured_ms);
+    printf("%9s", c->workspace_bytes ? size_text(c->workspace_bytes, size) : "-");
+    if (verbose)
+        putchar('\n');
+    print_strategies(c->strategy, verbose ? 6 : 3, verbose ? 6 : INDENT, verbose ? 0 : SHORT_WORDS);
+    if (c->verdict[0]) {
+        printf("%*s", INDENT, "");
+        print_wrapped(c->verdict, INDENT, INDENT);
+    }
+}
+
+static int show_candidate(const conv_fft_tune_candidate *c, void *user) {
     listing *l = user;
     if (c->pass != l->set) {
         l->set = c->pass;
         l->shown = 0;
-        printf("  candidates, %s\n    %13s %12s %15s  strategy, and why it was chosen or not\n", set_name(c->pass),
-               "predicted ms", "measured ms", "workspace bytes");
+        if (!l->object)
+            printf("  candidates, %s\n    %13s %12s %9s   strategy, and why it was chosen or not\n", pass_word(c->pass),
+                   "predicted ms", "measured ms", "workspace");
     }
     if (l->shown++ >= l->max_shown)
-        return 0;
-    printf("    ");
-    if (c->predicted_ms >= 0)
-        printf("%13.4f ", c->predicted_ms);
+        return interrupted;
+    if (l->object)
+        json_append(l->object, "candidates",
+                    json_pack("{s:s, s:o, s:o, s:o, s:o, s:s}", "pass", pass_word(c->pass), "strategies",
+                              json_strategies(c->strategy), "predicted_ms", json_ms(c->predicted_ms), "ms",
+                              json_ms(c->measured_ms), "workspace_bytes",
+                              c->workspace_bytes ? json_integer((json_int_t)c->workspace_bytes) : json_null(),
+                              "verdict", c->verdict));
     else
-        printf("%13s ", "-");
-    if (c->measured_ms >= 0)
-        printf("%12.4f ", c->measured_ms);
-    else
-        printf("%12s ", "-");
-    if (c->workspace_bytes)
-        printf("%15" PRIu64, c->workspace_bytes);
-    else
-        printf("%15s", "-");
-    printf("  %s\n%48s%s\n", c->strategy, "", c->verdict);
-    return 0;
+        print_candidate(c, l->verbose);
+    return interrupted;
 }
 
-static int explain_candidates(const options *o, conv_fft_context *context, const layer_line *layer) {
+static int explain_candidates(const options *o, conv_fft_context *context, const layer_line *layer, int64_t count,
+                              json_t *object) {
     conv_fft_plan_options po;
     conv_fft_plan_options_init(&po);
     po.workspace_limit = (uint64_t)o->workspace_limit;
     po.tuning = o->mode;
     po.tune_milliseconds = o->milliseconds;
-    listing l = {.max_shown = (int)o->candidates};
-    const conv_fft_status status = conv_fft_tune_candidates(context, &layer->problem, &po, print_candidate, &l);
-    return status == CONV_FFT_SUCCESS ? 0 : layer_error(layer);
+    po.cancel = &interrupted;
+    listing l = {.max_shown = count, .verbose = o->verbose, .object = object};
+    const conv_fft_status status = conv_fft_tune_candidates(context, &layer->problem, &po, show_candidate, &l);
+    return status == CONV_FFT_SUCCESS || (status == CONV_FFT_CANCELLED && interrupted) ? 0 : layer_error(layer);
 }
 
-static int explain(const options *o, conv_fft_context *context, const layer_line *layer) {
-    static const struct {
-        conv_fft_pass pass;
-        const char *name;
-    } passes[] = {{CONV_FFT_FORWARD, "forward"},
-                  {CONV_FFT_BACKWARD_DATA, "backward data"},
-                  {CONV_FFT_BACKWARD_WEIGHTS, "backward weights"},
-                  {CONV_FFT_BACKWARD, "backward, both gradients"}};
+/* ---- the layer */
+
+static int explain_plan(const options *o, conv_fft_context *context, const conv_fft_plan *plan, const layer_line *layer,
+                        json_t *object) {
+    static const conv_fft_pass passes[] = {CONV_FFT_FORWARD, CONV_FFT_BACKWARD_DATA, CONV_FFT_BACKWARD_WEIGHTS,
+                                           CONV_FFT_BACKWARD};
+    int failed = show_source(context, plan, layer, object);
+    for (size_t i = 0; i < sizeof passes / sizeof passes[0] && !failed && !interrupted; ++i) {
+        pass_view v = {.pass = passes[i]};
+        if ((o->measure ? conv_fft_profile(plan, v.pass, (int)o->measure, &v.d)
+                        : conv_fft_plan_describe(plan, v.pass, &v.d)) != CONV_FFT_SUCCESS ||
+            read_strategies(plan, v.pass, v.strategies) != CONV_FFT_SUCCESS) {
+            failed = layer_error(layer);
+            break;
+        }
+        if (i == 0)
+            show_direct(why_direct(context, &layer->problem, &v), object);
+        if (object)
+            json_append(object, "passes", json_pass(&v, layer->problem.rank));
+        else
+            print_pass(&v, layer->problem.rank, o->verbose);
+        if (i == 0 && !object)
+            print_nan_reach(&layer->problem, &v);
+    }
+    return failed;
+}
+
+static int explain(const options *o, conv_fft_context *context, const layer_line *layer, json_t *document) {
+    enum {
+        USUAL_CANDIDATES = 10, /* of a problem of the command line */
+        TIMED_CANDIDATES = 20
+    };
+    const int64_t usual = o->mode != CONV_FFT_TUNE_OFF ? TIMED_CANDIDATES : layer->file ? 0 : USUAL_CANDIDATES;
+    const int64_t candidates = o->candidates ? o->candidates : usual;
     conv_fft_plan_options po;
     conv_fft_plan_options_init(&po);
     po.workspace_limit = (uint64_t)o->workspace_limit;
     conv_fft_plan *plan;
     if (conv_fft_plan_create(context, &layer->problem, &po, &plan) != CONV_FFT_SUCCESS)
         return layer_error(layer);
-    printf("%s%s%s\n", layer->name, layer->name[0] ? " " : "", layer->text);
-    int failed = print_source(context, plan, layer);
-    for (size_t i = 0; i < sizeof passes / sizeof passes[0] && !failed; ++i) {
-        conv_fft_description d;
-        const conv_fft_status status = o->measure ? conv_fft_profile(plan, passes[i].pass, (int)o->measure, &d)
-                                                  : conv_fft_plan_describe(plan, passes[i].pass, &d);
-        if (status != CONV_FFT_SUCCESS)
-            failed = layer_error(layer);
-        else
-            print_description(passes[i].name, &d, layer->problem.rank);
-        if (i == 0 && !failed)
-            print_nan_reach(&layer->problem, &d);
-    }
+    json_t *object = document ? json_layer(document, layer) : NULL;
+    if (!object)
+        printf("%s%s%s\n", layer->name, layer->name[0] ? " " : "", layer->text);
+    int failed = explain_plan(o, context, plan, layer, object);
     conv_fft_plan_destroy(plan);
-    if (o->candidates && !failed)
-        failed = explain_candidates(o, context, layer);
+    if (candidates && !failed && !interrupted)
+        failed = explain_candidates(o, context, layer, candidates, object);
     return failed;
-}
-
-/* Bad lines are passed over, and so are problems that no plan can be made for. */
-static int explain_file(const options *o, conv_fft_context *context) {
-    network n;
-    int failed = network_read_all(&o->file, 1, 0, &n);
-    for (int64_t i = 0; i < n.count; ++i) {
-        const int status = explain(o, context, &n.layers[i]);
-        failed = failed ? failed : status;
-    }
-    failed = failed ? failed : n.bad > 0;
-    network_free(&n);
-    return failed;
-}
-
-static int explain_words(const options *o, conv_fft_context *context, char **words, int count) {
-    enum {
-        USUAL_CANDIDATES = 10
-    };
-    char line[1024];
-    size_t length = 0;
-    for (int i = 0; i < count; ++i) {
-        const int added = snprintf(line + length, sizeof line - length, "%s%s", i ? " " : "", words[i]);
-        length += (size_t)added;
-        if (length >= sizeof line)
-            return usage_error("the problem is too long", NULL);
-    }
-    layer_line layer = {.file = NULL};
-    if (layer_read(line, length, &layer) != 0)
-        return 1;
-    options own = *o;
-    if (!own.candidates)
-        own.candidates = USUAL_CANDIDATES;
-    return layer.problem.rank > 0 ? explain(&own, context, &layer) : 0;
 }
 
 int explain_command(const options *o, char **words, int count) {
-    if (count > 0 && strcmp(words[0], "fft") == 0)
-        return explain_fft(o, words + 1, count - 1);
-    if (o->properties)
-        return usage_error("explain takes --facts for an fft only", NULL);
     if (o->milliseconds && o->mode == CONV_FFT_TUNE_OFF)
         return usage_error("explain measures for --milliseconds only with --mode", NULL);
-    if (!o->file && count == 0)
-        return usage_error("explain needs a problem or --file", NULL);
-    if (o->file && count > 0)
-        return usage_error("explain takes a problem or --file, not both", NULL);
-    conv_fft_context *context;
-    int failed = open_context(o, &context);
-    if (failed)
-        return failed;
-    failed = o->file ? explain_file(o, context) : explain_words(o, context, words, count);
-    conv_fft_context_destroy(context);
-    return failed;
+    return for_each_layer(o, "explain", words, count, explain);
 }

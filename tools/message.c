@@ -4,12 +4,18 @@
 #include "conv_fft.h"
 
 #include <errno.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 
+static const char *command_name = "";
+
+void usage_of(const char *command) { command_name = command; }
+
 int usage_error(const char *what, const char *value) {
-    fprintf(stderr, "%s: %s%s%s; see %s --help\n", program_name, what, value ? ": " : "", value ? value : "",
-            program_name);
+    const bool question = what[0] != '\0' && what[strlen(what) - 1] == '?' && !value;
+    fprintf(stderr, "%s: %s%s%s%s %s%s%s --help\n", program_name, what, value ? ": " : "", value ? value : "",
+            question ? " See" : "; see", program_name, command_name[0] ? " " : "", command_name);
     return 2;
 }
 

@@ -12,12 +12,13 @@ typedef enum option_kind {
     OPTION_FLAG,     /* bool; it takes no value */
     OPTION_TEXT,     /* char *, which may be const */
     OPTION_WHOLE,    /* int64_t, low to high */
+    OPTION_BYTES,    /* int64_t, at least 1: 1000, 512K, 10M, 2G, 1T; 1K is 1024 bytes */
     OPTION_POSITIVE, /* double */
     OPTION_READ      /* `read` reads the value into the struct */
 } option_kind;
 
 typedef struct option_rule {
-    char letter; /* unique in the table; 0: end of the table */
+    char letter; /* unique in the table, not h or V; 0: end of the table */
     option_kind kind;
     const char *name;
     size_t offset; /* of the member; OPTION_READ: not used */
@@ -33,12 +34,14 @@ enum {
 
 typedef enum options_result {
     OPTIONS_GOOD,
+    OPTIONS_HELP,  /* --help or -h was given */
     OPTIONS_SHOWN, /* --help or --version was given and has been answered */
     OPTIONS_WRONG  /* a message has been written */
 } options_result;
 
-/* Read the options of a command line. --help prints `help`, --version prints `version` (NULL: no such option).
- * given: the letters of the options that were given, each once. *first: index of the first word that is no option. */
+/* Read the options of a command line. --help and -h print `help`; if it is NULL, the caller does that. --version
+ * prints `version` (NULL: no such option). given: the letters of the options that were given, each once. *first: index
+ * of the first word that is no option; the words stand behind the options then. */
 options_result options_read(const option_rule *rules, const char *help, const char *version, int argc, char **argv,
                             void *options, char given[OPTIONS_MAX + 1], int *first);
 

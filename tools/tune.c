@@ -1,59 +1,42 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* conv-fft tune and bench: tune or run the layers of a network, with a table of what was chosen. */
+/* conv-fft tune: tune the layers of a network, with a table of what was chosen, and the gain. */
+#include "interrupt.h"
 #include "main.h"
 #include "progress.h"
+#include "table.h"
 
 #include <inttypes.h>
-#include <signal.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-static volatile sig_atomic_t interrupted;
-
-/* A search ends between two steps. A second signal ends the program at once. */
-static void interrupt(int number) {
-    static const char text[] = "\nconv-fft: stopping; once more stops at once\n";
-    (void)number;
-    interrupted = 1;
-    const ssize_t written = write(STDERR_FILENO, text, sizeof text - 1);
-    (void)written;
-}
-
-static void stop_when_asked(void) {
-    struct sigaction action = {.sa_handler = interrupt, .sa_flags = (int)(SA_RESETHAND | SA_RESTART)};
-    sigemptyset(&action.sa_mask);
-    sigaction(SIGINT, &action, NULL);
-    sigaction(SIGTERM, &action, NULL);
-}
-
-/* ---- the table */
-
-static void print_table_head(void) {
-    printf("%-24s %-9s %12s %12s %9s %15s  %s\n", "layer", "pass", "ms", "direct ms", "speed-up", "workspace bytes",
-           "strategy");
-}
-
 enum {
-    SETS = 2, /* forward, both gradients */
-    STRATEGY_BYTES = 800
+    SETS = 2 /* forward, both gradients */
 };
 
 static const conv_fft_pass sets[SETS] = {CONV_FFT_FORWARD, CONV_FFT_BACKWARD};
-static const char *const set_names[SETS] = {"forward", "backward"};
 
-/* The records of one problem that its plan takes, and sums over the rows of a network. */
+/* Sums over sets of passes that have both times. */
+typedef struct comparison {
+    double tuned_ms, other_ms;
+    int64_t count;
+} comparison;
+
+/* The records of one problem that its plan takes, and sums over a network. */
 typedef struct table {
     const char *problem;
     uint64_t limit;
     conv_fft_tune_record row[SETS]; /* ms 0: there is none */
     char strategy[SETS][STRATEGY_BYTES];
-    double ms, direct_ms; /* sums over rows with both times */
-    int rows;
+    double ms; /* of all sets with a record: a training step */
+    int64_t tuned, count;
+    bool measured; /* some layer had no records before */
+    comparison model, baseline;
     int64_t unmeasured;         /* sets of passes that should have been measured */
     char unmeasured_names[512]; /* of the first ones, joined by commas */
+    json_t *document;           /* NULL: text */
 } table;
 
 /* Records keep a limit as the power of two at or below it. */
@@ -82,41 +65,51 @@ static int take_record(const conv_fft_tune_record *r, void *user) {
     return 0;
 }
 
-static void print_tuned(const layer_line *layer, int set, table *t) {
-    const conv_fft_tune_record *r = &t->row[set];
-    printf("%-24s %-9s %12.4f ", layer->name, set_names[set], r->ms);
-    if (r->direct_ms >= 0) {
-        printf("%12.4f %9.2f ", r->direct_ms, r->direct_ms / r->ms);
-        t->ms += r->ms;
-        t->direct_ms += r->direct_ms;
-        ++t->rows;
-    } else {
-        printf("%12s %9s ", "-", "-");
-    }
-    printf("%15" PRIu64 "  %s\n", r->workspace_bytes, t->strategy[set]);
+static void compare(comparison *c, double tuned_ms, double other_ms) {
+    if (other_ms < 0)
+        return;
+    c->tuned_ms += tuned_ms;
+    c->other_ms += other_ms;
+    ++c->count;
 }
 
-/* A set of passes without a record: the choice of the cost model, and no time. */
-static void print_untuned(const options *o, conv_fft_context *context, const layer_line *layer, int set) {
+/* The row of a set of passes: its record, or the choice of the cost model, without times. 0, or an exit status. */
+static int read_row(const options *o, conv_fft_context *context, const layer_line *layer, int set, table *t,
+                    table_row *row) {
+    const conv_fft_tune_record *r = &t->row[set];
+    *row = (table_row){.layer = layer, .pass = sets[set], .ms = -1, .model_ms = -1, .baseline_ms = -1};
+    ++t->count;
+    if (r->ms > 0) {
+        row->by_record = true;
+        row->ms = r->ms;
+        row->model_ms = r->model_ms;
+        row->baseline_ms = r->direct_ms;
+        row->workspace_bytes = r->workspace_bytes;
+        strcpy(row->strategies, t->strategy[set]);
+        ++t->tuned;
+        t->ms += r->ms;
+        compare(&t->model, r->ms, r->model_ms);
+        compare(&t->baseline, r->ms, r->direct_ms);
+        return 0;
+    }
     conv_fft_plan_options po;
     conv_fft_plan *plan = NULL;
-    conv_fft_description d;
+    size_t bytes = 0;
     conv_fft_plan_options_init(&po);
     po.workspace_limit = (uint64_t)o->workspace_limit;
-    if (conv_fft_plan_create(context, &layer->problem, &po, &plan) != CONV_FFT_SUCCESS ||
-        conv_fft_plan_describe(plan, sets[set], &d) != CONV_FFT_SUCCESS)
-        layer_error(layer);
-    else
-        printf("%-24s %-9s %12s %12s %9s %15" PRIu64 "  %s (the cost model's; not measured)\n", layer->name,
-               set_names[set], "-", "-", "-", d.workspace_bytes, d.strategy);
+    const bool good = conv_fft_plan_create(context, &layer->problem, &po, &plan) == CONV_FFT_SUCCESS &&
+                      conv_fft_plan_workspace(plan, sets[set], &bytes) == CONV_FFT_SUCCESS &&
+                      read_strategies(plan, sets[set], row->strategies) == CONV_FFT_SUCCESS;
+    row->workspace_bytes = bytes;
     conv_fft_plan_destroy(plan);
+    return good ? 0 : layer_error(layer);
 }
 
 /* Note a set of passes that has no record of the wanted mode. */
 static void note_unmeasured(const layer_line *layer, int set, table *t) {
     const size_t used = strlen(t->unmeasured_names);
     char name[96];
-    snprintf(name, sizeof name, "%s%.64s %s", used ? ", " : "", layer->name, set_names[set]);
+    snprintf(name, sizeof name, "%s%.64s %s", used ? ", " : "", layer->name, pass_word(sets[set]));
     ++t->unmeasured;
     if (strstr(t->unmeasured_names, ", ..."))
         return;
@@ -133,6 +126,61 @@ static bool say_unmeasured(const table *t) {
                 "conv-fft: %" PRId64 " not measured: %s; the messages above say why; --milliseconds gives more time\n",
                 t->unmeasured, t->unmeasured_names);
     return t->unmeasured == 0;
+}
+
+static void print_comparison(const char *what, const comparison *c, int64_t of) {
+    char text[256];
+    if (c->count == 0)
+        return;
+    snprintf(text, sizeof text,
+             "tuned is %.2f times as fast as %s: %.4f ms instead of %.4f ms (%" PRId64 " of %" PRId64
+             " rows have both times)",
+             c->other_ms / c->tuned_ms, what, c->tuned_ms, c->other_ms, c->count, of);
+    print_wrapped(text, 0, 2);
+}
+
+/* The directory of the cache, or where else the records are. */
+static const char *records_place(const table *t, char text[4200]) {
+    char report[4200];
+    if (conv_fft_cache_report(NULL, report, sizeof report, NULL, NULL) == CONV_FFT_SUCCESS) {
+        snprintf(text, 4200, "%.*s", (int)strcspn(report, "\n"), report);
+        if (t->measured && access(text, W_OK) != 0)
+            snprintf(text + strlen(text), 4200 - strlen(text), " cannot be written, so new ones are lost");
+    } else if (!t->measured)
+        snprintf(text, 4200, "in the folders of CONV_FFT_TUNE_PATH");
+    else
+        snprintf(text, 4200, "in memory only, so they are lost: %s", conv_fft_last_error());
+    return text;
+}
+
+static int print_summary(const table *t) {
+    char place[4200];
+    if (t->tuned == 0)
+        printf("no row has a record");
+    else
+        printf("one training step: %.4f ms", t->ms);
+    if (t->tuned > 0 && t->tuned < t->count)
+        printf(" in the %" PRId64 " of %" PRId64 " rows that have a record", t->tuned, t->count);
+    putchar('\n');
+    print_comparison("the choice of the cost model", &t->model, t->count);
+    print_comparison("the best algorithm of another library", &t->baseline, t->count);
+    printf("records: %s\n", records_place(t, place));
+    return 0;
+}
+
+static json_t *json_comparison(const comparison *c) {
+    return c->count ? json_pack("{s:f, s:f, s:f, s:I}", "speedup", c->other_ms / c->tuned_ms, "tuned_ms", c->tuned_ms,
+                                "other_ms", c->other_ms, "rows", (json_int_t)c->count)
+                    : json_null();
+}
+
+static int end_document(const table *t) {
+    char place[4200];
+    json_object_set_new(t->document, "summary",
+                        json_pack("{s:f, s:I, s:I, s:o, s:o, s:s}", "step_ms", t->ms, "tuned", (json_int_t)t->tuned,
+                                  "rows", (json_int_t)t->count, "model", json_comparison(&t->model), "baseline",
+                                  json_comparison(&t->baseline), "records", records_place(t, place)));
+    return json_end(t->document);
 }
 
 /* ---- commands */
@@ -162,22 +210,24 @@ static int tune_layer(const options *o, conv_fft_context *context, const layer_l
     return status == CONV_FFT_SUCCESS ? 0 : layer_error(layer);
 }
 
-static int print_layer(const options *o, conv_fft_context *context, const layer_line *layer, table *t) {
+static int show_layer(const options *o, conv_fft_context *context, const layer_line *layer, table *t) {
+    int failed = 0;
     t->problem = layer->text;
     for (int set = 0; set < SETS; ++set)
         t->row[set].ms = 0;
     if (conv_fft_tune_foreach(context, take_record, t) != CONV_FFT_SUCCESS)
         return library_error("no records");
     for (int set = 0; set < SETS; ++set) {
-        if (t->row[set].ms > 0)
-            print_tuned(layer, set, t);
-        else
-            print_untuned(o, context, layer, set);
+        table_row row;
+        const int status = read_row(o, context, layer, set, t, &row);
+        failed = failed ? failed : status;
+        if (!status)
+            table_show(&row, TABLE_TUNE, o->verbose, t->document);
         if (layer->problem.batch > 0 && (t->row[set].ms <= 0 || t->row[set].tuning < o->mode))
             note_unmeasured(layer, set, t);
     }
     fflush(stdout);
-    return 0;
+    return failed;
 }
 
 /* The layers that have the wanted records: bits of `found`. */
@@ -225,44 +275,27 @@ static int tune_network(const options *o, conv_fft_context *context, const netwo
         fputs("conv-fft: out of memory for the progress\n", stderr);
         return 1;
     }
-    stop_when_asked();
-    printf("# %s\n", conv_fft_context_description(context));
-    print_table_head();
-    fflush(stdout);
+    interrupt_begin();
+    t.document = o->json ? json_begin_layers("tune", context) : NULL;
+    if (!t.document)
+        table_head(context, TABLE_TUNE);
     int64_t i = 0;
     for (; i < n->count && !interrupted; ++i) {
         progress_begin(&p, i, n->layers[i].name);
         const int status = tune_layer(o, context, &n->layers[i], &p);
         if (status == INTERRUPTED)
             break;
-        failed |= status ? status : print_layer(o, context, &n->layers[i], &t);
+        failed |= status ? status : show_layer(o, context, &n->layers[i], &t);
     }
     free(known);
-    if (t.rows > 0)
-        printf("%-24s %-9s %12.4f %12.4f %9.2f\n", "all with both times", "", t.ms, t.direct_ms, t.direct_ms / t.ms);
+    t.measured = p.measured > 0;
+    failed |= t.document ? end_document(&t) : print_summary(&t);
+    fflush(stdout);
     if (!say_unmeasured(&t))
         failed = failed ? failed : 1;
-    if (!interrupted)
-        return failed;
-    fprintf(stderr, "conv-fft: interrupted after %" PRId64 " of %" PRId64 " layers; %s\n", i, n->count,
-            o->again ? "with --again the first one is next" : "the same command goes on from there");
-    return 1;
-}
-
-static int with_network(const options *o, char **words, int count,
-                        int (*command)(const options *, conv_fft_context *, const network *)) {
-    network n;
-    conv_fft_context *context = NULL;
-    int failed = network_read_all(words, count, o->count, &n);
-    if (n.count > 0) {
-        int status = open_context(o, &context);
-        if (!status)
-            status = command(o, context, &n);
-        failed = failed ? failed : status;
-    }
-    failed = failed ? failed : n.bad > 0;
-    conv_fft_context_destroy(context);
-    network_free(&n);
+    if (interrupted)
+        fprintf(stderr, "conv-fft: interrupted after %" PRId64 " of %" PRId64 " layers; %s\n", i, n->count,
+                o->again ? "with --again the first one is next" : "the same command goes on from there");
     return failed;
 }
 
@@ -273,38 +306,4 @@ int tune_command(const options *o, char **words, int count) {
     if (own.mode == CONV_FFT_TUNE_OFF)
         own.mode = CONV_FFT_TUNE_MEASURE;
     return with_network(&own, words, count, tune_network);
-}
-
-static int bench_layer(conv_fft_context *context, const layer_line *layer, int repeats) {
-    static const conv_fft_pass passes[] = {CONV_FFT_FORWARD, CONV_FFT_BACKWARD_DATA, CONV_FFT_BACKWARD_WEIGHTS,
-                                           CONV_FFT_BACKWARD};
-    static const char *const names[] = {"fprop", "bprop", "accgrad", "backward"};
-    conv_fft_plan *plan = NULL;
-    conv_fft_status status = conv_fft_plan_create(context, &layer->problem, NULL, &plan);
-    for (int i = 0; i < 4 && status == CONV_FFT_SUCCESS; ++i) {
-        conv_fft_description d;
-        status = conv_fft_profile(plan, passes[i], repeats, &d);
-        if (status == CONV_FFT_SUCCESS)
-            printf("%-24s %-9s %12.4f %15" PRIu64 "  %s\n", layer->name, names[i], d.measured_ms, d.workspace_bytes,
-                   d.strategy);
-    }
-    if (status != CONV_FFT_SUCCESS)
-        layer_error(layer);
-    conv_fft_plan_destroy(plan);
-    fflush(stdout);
-    return status != CONV_FFT_SUCCESS;
-}
-
-static int bench_network(const options *o, conv_fft_context *context, const network *n) {
-    int failed = 0;
-    printf("%-24s %-9s %12s %15s  %s\n", "layer", "pass", "ms", "workspace bytes", "strategy");
-    for (int64_t i = 0; i < n->count; ++i)
-        failed |= bench_layer(context, &n->layers[i], o->measure ? (int)o->measure : 10);
-    return failed;
-}
-
-int bench_command(const options *o, char **words, int count) {
-    if (count == 0)
-        return usage_error("bench needs a file of problem lines", NULL);
-    return with_network(o, words, count, bench_network);
 }

@@ -15,10 +15,8 @@
 typedef bool opener(bench_impl *impl, const bench_job *job);
 static opener *const cpu_baselines[] = {
     bench_direct_open,
-#ifdef CONV_FFT_BENCH_DNNL
     bench_onednn_open,
     bench_onednn_blocked_open,
-#endif
     NULL,
 };
 static opener *const gpu_baselines[] = {bench_cudnn_open, NULL};

@@ -16,7 +16,7 @@ static const char help[] =
     "usage: bench_conv --suite [NAME=]FILE [--suite ...] [options]\n"
     "\n"
     "Measures forward and backward passes of the layers in FILE (see networks/), one problem line each, on random\n"
-    "data. On the CPU the library, direct loops and, if built with it, oneDNN take turns. On a GPU the library and\n"
+    "data. On the CPU the library, direct loops and, if it is found, oneDNN 3 take turns. On a GPU the library and\n"
     "the fastest algorithm of cuDNN take turns, if cuDNN is found; all algorithms of its legacy API and all engines\n"
     "of its graph API are tried first. NAME is the name of the suite, by default that of the file.\n"
     "\n"

@@ -19,7 +19,7 @@ static const char help[] =
     "  --threads N             CPU threads (default: all that OpenMP gives)\n"
     "  --count N               take the first N layers only\n"
     "  --milliseconds N        time for the quick search of one layer (default 10000)\n"
-    "  --workspace-limit BYTES the largest workspace of a pass (default: no limit)\n"
+    "  --workspace-limit BYTES the largest workspace of a pass, for example 500M (default: no limit)\n"
     "  --help                  print this text\n";
 
 static bool read_device(const char *text, void *to) { return option_device(text, &((quality_options *)to)->device); }
@@ -50,7 +50,7 @@ int main(int argc, char **argv) {
         {'t', OPTION_WHOLE, "threads", AT(threads), 1, 4096, NULL, NULL},
         {'n', OPTION_WHOLE, "count", AT(count), 1, 1000000000, NULL, NULL},
         {'T', OPTION_WHOLE, "milliseconds", AT(milliseconds), 1, 1000000000, NULL, NULL},
-        {'w', OPTION_WHOLE, "workspace-limit", AT(workspace_limit), 1, INT64_MAX, NULL, NULL},
+        {'w', OPTION_BYTES, "workspace-limit", AT(workspace_limit), 0, 0, NULL, NULL},
         {0, OPTION_FLAG, NULL, 0, 0, 0, NULL, NULL},
     };
 #undef AT

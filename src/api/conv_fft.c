@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The public functions of conv_fft.h except for tuning. They check the arguments and call down once. */
 #include "api/check.h"
+#include "api/log_call.h"
 #include "autotune/records/record_store.h"
 #include "autotune/tune.h"
 #include "conv/plan/family.h"
@@ -55,8 +56,8 @@ conv_fft_status conv_fft_context_create(const conv_fft_context_options *options,
                options->device);
     CF_REQUIRE(options->threads >= 0 && options->threads <= 4096, "options.threads is %d; it must be 0 to 4096",
                options->threads);
-    CF_REQUIRE(options->log_level >= CONV_FFT_LOG_DEFAULT && options->log_level <= CONV_FFT_LOG_INFO,
-               "options.log_level is %d; it must be 0 to 3", (int)options->log_level);
+    CF_REQUIRE(options->log_level >= CONV_FFT_LOG_DEFAULT && options->log_level <= CONV_FFT_LOG_CALLS,
+               "options.log_level is %d; it must be 0 to 4", (int)options->log_level);
     CF_FORWARD(check_reserved(options->reserved, 3));
     conv_fft_context *made;
     CF_FORWARD(cf_context_create(options, &made));
@@ -167,6 +168,7 @@ conv_fft_status conv_fft_plan_create(conv_fft_context *context, const conv_fft_p
     CF_FORWARD(cf_check_plan_options(options));
     CF_FORWARD(cf_autotune_plan(context, problem, options, NULL, plan));
     (*plan)->trusted = options->trusted;
+    (*plan)->logs_calls = context->log_level >= CONV_FFT_LOG_CALLS;
     return CONV_FFT_SUCCESS;
 }
 
@@ -284,7 +286,8 @@ conv_fft_status conv_fft_forward_kept(const conv_fft_plan *plan, const void *x, 
                           .w_spectrum = w_spectrum,
                           .workspace = workspace,
                           .stream = stream};
-    return cf_run_checked(plan, CONV_FFT_FORWARD, &call);
+    return plan->logs_calls ? cf_run_and_log(plan, CONV_FFT_FORWARD, &call, cf_run_checked)
+                            : cf_run_checked(plan, CONV_FFT_FORWARD, &call);
 }
 
 conv_fft_status conv_fft_forward(const conv_fft_plan *plan, const void *x, const void *w, const void *bias, void *y,
@@ -325,7 +328,7 @@ conv_fft_status conv_fft_backward_kept(const conv_fft_plan *plan, const void *x,
                           .flags = flags,
                           .workspace = workspace,
                           .stream = stream};
-    return cf_run_checked(plan, set, &call);
+    return plan->logs_calls ? cf_run_and_log(plan, set, &call, cf_run_checked) : cf_run_checked(plan, set, &call);
 }
 
 conv_fft_status conv_fft_backward(const conv_fft_plan *plan, const void *x, const void *w, const void *gy, void *gx,
@@ -384,5 +387,6 @@ conv_fft_status conv_fft_transform_weights(const conv_fft_plan *plan, const void
     /* With a batch of 0, the weights still exist. */
     CF_FORWARD(check_workspace_bytes(plan->workspace[set].bytes, set, workspace, workspace_bytes));
     const cf_call call = {.w = w, .w_spectrum = w_spectrum, .workspace = workspace, .stream = stream};
-    return cf_run_transform_weights(plan, set, &call);
+    return plan->logs_calls ? cf_run_and_log(plan, set, &call, cf_run_transform_weights)
+                            : cf_run_transform_weights(plan, set, &call);
 }

@@ -332,6 +332,8 @@ static conv_fft_status make(planning *p, conv_fft_plan **plan) {
     const conv_fft_status status = cf_choose_plan(p->context, &p->layer, p->options, p->chosen, p->strategy, &made);
     if (status == CONV_FFT_SUCCESS && (!p->tuned || keeps(made, p->options->keep))) {
         memcpy(made->tuned_seconds, p->seconds, sizeof made->tuned_seconds);
+        made->tuned = p->tuned;
+        made->given = p->chosen & ~p->tuned;
         *plan = made;
         return status;
     }

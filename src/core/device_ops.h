@@ -211,6 +211,9 @@ typedef struct cf_device_ops {
     void (*timer_destroy)(cf_timer *timer); /* NULL is allowed */
     conv_fft_status (*timer_mark)(cf_timer *timer, int mark, struct CUstream_st *stream);
     conv_fft_status (*timer_seconds)(cf_timer *timer, int mark, double *seconds);
+    /* Whether the host may wait for the stream. It may not while the stream is being captured into a graph. NULL:
+     * always. */
+    bool (*may_wait)(const cf_device *device, struct CUstream_st *stream);
 } cf_device_ops;
 
 /* What a plan knows of a device. Each device's own struct begins with this one. */

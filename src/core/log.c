@@ -11,18 +11,22 @@
 conv_fft_log_level cf_log_level(conv_fft_log_level asked) {
     if (asked != CONV_FFT_LOG_DEFAULT)
         return asked;
-    static const char *const words[] = {
-        [CONV_FFT_LOG_SILENT] = "silent", [CONV_FFT_LOG_WARNING] = "warning", [CONV_FFT_LOG_INFO] = "info"};
+    static const char *const words[] = {[CONV_FFT_LOG_SILENT] = "silent",
+                                        [CONV_FFT_LOG_WARNING] = "warning",
+                                        [CONV_FFT_LOG_INFO] = "info",
+                                        [CONV_FFT_LOG_CALLS] = "calls"};
     static atomic_bool said;
     const char *text = getenv("CONV_FFT_LOG");
     if (!text || !*text)
         return CONV_FFT_LOG_WARNING;
-    for (int level = CONV_FFT_LOG_SILENT; level <= CONV_FFT_LOG_INFO; ++level)
+    for (int level = CONV_FFT_LOG_SILENT; level <= CONV_FFT_LOG_CALLS; ++level)
         if (strcmp(text, words[level]) == 0 || (text[0] == '0' + level && text[1] == '\0'))
             return (conv_fft_log_level)level;
     if (!atomic_exchange(&said, true))
         cf_log(CONV_FFT_LOG_WARNING, CONV_FFT_LOG_WARNING,
-               "CONV_FFT_LOG is \"%.100s\"; it must be 1 or silent, 2 or warning, 3 or info; warnings are shown", text);
+               "CONV_FFT_LOG is \"%.100s\"; it must be 1 or silent, 2 or warning, 3 or info, 4 or calls; warnings are "
+               "shown",
+               text);
     return CONV_FFT_LOG_WARNING;
 }
 
@@ -30,7 +34,7 @@ void cf_log(conv_fft_log_level level, conv_fft_log_level line_level, const char 
     if (line_level > level)
         return;
     /* One write per line, so that lines of several threads do not mix. */
-    char line[1024];
+    char line[2300];
     static const char prefix[] = "conv_fft: ";
     memcpy(line, prefix, sizeof prefix);
     va_list arguments;

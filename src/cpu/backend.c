@@ -108,7 +108,7 @@ int cf_cpu_threads(const cf_device *device, int64_t tasks, double work) {
  * own instruction set. Bandwidth: a stream of reads and writes; threads share it, so it does not grow with many of
  * them. stage_seconds: the time to wake the threads. */
 static void set_properties(cf_cpu_device *device, int rank) { /* rank: of its kernels, 0 for the baseline */
-    static const double flops[] = {15e9, 25e9, 30e9};
+    static const double flops[] = {15e9, 28e9, 38e9};
     const double threads = device->base.threads;
     device->base.flops = flops[cf_min(rank, 2)] * threads;
     device->base.product_flops = 90e9 * threads;

@@ -234,10 +234,10 @@ static void test_context_options(void **state) {
     EXPECT_INVALID(conv_fft_context_options_init(NULL), "options", "NULL");
     EXPECT_INVALID(conv_fft_context_create(NULL, NULL), "context", "NULL");
     BAD_CONTEXT(device = -3, "device", "-3", "-2");
+    BAD_CONTEXT(log_level = (conv_fft_log_level)5, "log_level", "5", "0 to 4");
     BAD_CONTEXT(threads = -1, "threads", "-1", "0");
     BAD_CONTEXT(threads = INT32_MAX, "threads", "2147483647", "0 to ");
-    BAD_CONTEXT(log_level = (conv_fft_log_level)4, "log_level", "4", "0 to 3");
-    BAD_CONTEXT(log_level = (conv_fft_log_level)-1, "log_level", "", "0 to 3");
+    BAD_CONTEXT(log_level = (conv_fft_log_level)-1, "log_level", "", "0 to 4");
     BAD_CONTEXT(struct_bytes = 0, "struct_bytes", "0", "conv_fft_context_options_init(&options)");
     BAD_CONTEXT(struct_bytes = 8, "struct_bytes", "8", "conv_fft_context_options_init(&options)");
     const conv_fft_context_options zero = {0};

@@ -97,10 +97,10 @@ static void both_ways_of_dilation(void **state) {
 /* A fast strategy that computes wrong results never wins. */
 static void wrong_candidates_are_refused(void **state) {
     conv_fft_context *context = tuning_context(*state);
-    const conv_fft_problem p = problem_of(tuned_line);
+    const conv_fft_problem p = problem_of("in=2x4x20x21 out=6 kernel=13x13 pad=6");
     conv_fft_plan_options options = options_with(CONV_FFT_TUNE_EXHAUSTIVE);
     options.passes = CONV_FFT_FORWARD;
-    /* The strategy with the best prediction, which every search tries. */
+    /* The strategy with the best prediction, which every search tries. It has a basis, because the kernel is large. */
     seen s = {0};
     conv_fft_plan *plan = NULL;
     conv_fft_description d;
@@ -413,6 +413,48 @@ static void limit_excludes_candidates(void **state) {
     conv_fft_context_destroy(context);
 }
 
+/* The measured time of one strategy. */
+typedef struct timed_strategy {
+    char strategy[256];
+    double ms;
+} timed_strategy;
+
+static int note_time(const conv_fft_tune_candidate *c, void *user) {
+    timed_strategy *t = user;
+    if (strcmp(c->strategy, t->strategy) == 0)
+        t->ms = c->measured_ms;
+    return 0;
+}
+
+static int check_model_time(const conv_fft_tune_record *r, void *user) {
+    const timed_strategy *t = user;
+    if (r->pass == CONV_FFT_FORWARD) {
+        assert_true(r->ms < r->model_ms);
+        assert_true(fabs(r->model_ms - t->ms) < 1e-6 * t->ms);
+        assert_string_not_equal(r->strategy, t->strategy);
+    }
+    return 0;
+}
+
+/* A record has the time of what the cost model alone chooses, and that is not the winner here. */
+static void record_has_time_of_models_choice(void **state) {
+    conv_fft_context *context = tuning_context(*state);
+    conv_fft_plan_options options = options_with(CONV_FFT_TUNE_MEASURE), off = options_with(CONV_FFT_TUNE_OFF);
+    const conv_fft_problem p = problem_of(tuned_line);
+    conv_fft_description d;
+    conv_fft_plan *plan;
+    assert_int_equal(conv_fft_plan_create(context, &p, &off, &plan), CONV_FFT_SUCCESS);
+    assert_int_equal(conv_fft_plan_describe(plan, CONV_FFT_FORWARD, &d), CONV_FFT_SUCCESS);
+    conv_fft_plan_destroy(plan);
+    timed_strategy model = {.ms = -1.0};
+    snprintf(model.strategy, sizeof model.strategy, "%s", d.strategy);
+    assert_int_equal(conv_fft_tune_candidates(context, &p, &options, note_time, &model), CONV_FFT_SUCCESS);
+    assert_true(model.ms > 0.0);
+    assert_int_equal(conv_fft_tune_problems(context, &p, 1, &options, NULL, NULL), CONV_FFT_SUCCESS);
+    assert_int_equal(conv_fft_tune_foreach(context, check_model_time, &model), CONV_FFT_SUCCESS);
+    conv_fft_context_destroy(context);
+}
+
 #define IN_SCRATCH(test) cmocka_unit_test_setup_teardown(test, scratch_create, scratch_remove)
 
 int main(void) {
@@ -432,6 +474,7 @@ int main(void) {
         IN_SCRATCH(disturbed_searches_leave_no_record),
         IN_SCRATCH(disturbed_candidates_are_shown),
         cmocka_unit_test(disturbed_runs_are_known),
+        IN_SCRATCH(record_has_time_of_models_choice),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -124,6 +124,57 @@ static void counters_see_a_profile(void **state) {
     fake_context_destroy(context);
 }
 
+/* At the level CALLS every call writes a line and waits. The substitute driver says that everything takes 1.5 ms. A
+ * stream that is being captured is not waited for. */
+static void calls_write_lines(void **state) {
+    conv_fft_context *context = fake_context_create(WITH_BLAS, *state, false);
+    fake_cuda *const driver = inside_fake(DRIVER, "fake_cuda_state");
+    const conv_fft_problem p = test_problem(fake_layer_lines[0]);
+    generator g = test_generator(1);
+    layer l = layer_create(&p, &g);
+    conv_fft_plan_options options;
+    conv_fft_plan_options_init(&options);
+    options.keep = CONV_FFT_OPERAND_X | CONV_FFT_OPERAND_W;
+    for (int level = CONV_FFT_LOG_INFO; level <= CONV_FFT_LOG_CALLS; ++level) {
+        context->log_level = (conv_fft_log_level)level;
+        conv_fft_plan *plan = test_plan(context, &p, NULL), *kept = test_plan(context, &p, &options);
+        for (int captured = 0; captured < 2; ++captured) {
+            const int waits = driver->waits, logs = level == CONV_FFT_LOG_CALLS;
+            driver->captured_stream = captured ? STREAM : NULL;
+            driver->expected_stream = STREAM;
+            const int elsewhere = driver->elsewhere;
+            capture_begin();
+            call_both(&l, plan);
+            call_kept(&l, kept);
+            const char *said = capture_end();
+            driver->captured_stream = driver->expected_stream = NULL;
+            assert_int_equal(driver->elsewhere, elsewhere);
+            assert_int_equal(driver->waits - waits, logs && !captured ? 5 : 0);
+            assert_int_equal(occurrences(said, "conv_fft: call | "), logs ? 5 : 0);
+            assert_int_equal(occurrences(said, captured ? " | - | model\n" : " | 1.5000 ms | model\n"), logs ? 5 : 0);
+            assert_int_equal(occurrences(said, "call | forward | in="), logs);
+            assert_int_equal(occurrences(said, "call | both gradients | in="), logs);
+            assert_int_equal(occurrences(said, "call | transform w | in="), logs);
+            assert_int_equal(occurrences(said, "call | forward, kept spectra xw | in="), logs);
+            assert_int_equal(occurrences(said, "call | both gradients, kept spectra xw | in="), logs);
+        }
+        conv_fft_plan_destroy(plan);
+        conv_fft_plan_destroy(kept);
+    }
+    const strategies s = chosen_strategies(context, &p);
+    conv_fft_plan_options_init(&options);
+    options.strategy[0] = s.line[0];
+    conv_fft_plan *plan = test_plan(context, &p, &options);
+    capture_begin();
+    call_both(&l, plan);
+    const char *said = capture_end();
+    assert_int_equal(occurrences(said, " | given\n"), 1);
+    assert_int_equal(occurrences(said, " | model\n"), 1);
+    conv_fft_plan_destroy(plan);
+    layer_destroy(&l);
+    fake_context_destroy(context);
+}
+
 /* --------------------------------------------------------------------------------------------------- both gradients */
 
 typedef struct backward_launches {
@@ -345,6 +396,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         IN_SCRATCH(calls),
         IN_SCRATCH(counters_see_a_profile),
+        IN_SCRATCH(calls_write_lines),
         IN_SCRATCH(joint_backward),
         IN_SCRATCH(joint_backward_planes),
         IN_SCRATCH(product_variants),

@@ -1,18 +1,20 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""bench_program.py PROGRAM
+"""bench_program.py PROGRAM FAKES
 
 bench_conv may measure parts of a suite in several processes or runs. They all write one file of results, each row once.
-Rows that exist are not measured again. Options that make no sense are refused.
+Rows that exist are not measured again. Options that make no sense are refused. FAKES is the folder of the substitutes:
+a oneDNN that does not fit is refused, and the program goes on without it.
 """
 import csv
+import os
 import re
 import subprocess
 import sys
 import tempfile
 from pathlib import Path
 
-PROGRAM = sys.argv[1]
+PROGRAM, FAKES = sys.argv[1:]
 NAMES = ["a", "b", "c", "d", "e"]
 OPTIONS = ["--seconds", "0.001", "--commit", "c0ffee", "--threads", "1"]
 
@@ -21,9 +23,10 @@ def command(folder, *arguments):
     return [PROGRAM, "--suite", "small=%s" % (folder / "layers.txt"), *OPTIONS, *arguments]
 
 
-def run(folder, *arguments):
+def run(folder, *arguments, libraries=None):
+    environment = os.environ if libraries is None else {**os.environ, "CONV_FFT_LIBRARY_PATH": libraries}
     return subprocess.run(command(folder, *arguments), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
-                          timeout=100)
+                          timeout=100, env=environment)
 
 
 def rows_of(path):
@@ -73,8 +76,10 @@ def kept_faults(folder):
 
 
 def stage_faults(folder):
-    out = folder / "stages.csv"
-    ended = run(folder, "--stages", "--pass", "fprop,backward", "--case", "b", "--out", str(out))
+    out, layers = folder / "stages.csv", folder / "long.txt"
+    layers.write_text("long in=1x1x2000 out=1 kernel=999 pad=same\n")
+    ended = subprocess.run([PROGRAM, "--suite", str(layers), *OPTIONS, "--stages", "--pass", "fprop,backward", "--out",
+                            str(out)], capture_output=True, text=True, timeout=100)
     rows = rows_of(out)
     names = {passname: [row["impl"] for row in rows if row["pass"] == passname] for passname in ("fprop", "backward")}
     if ended.returncode != 0 or names["fprop"] != ["stage transform w", "stage transform x", "stage product y",
@@ -92,9 +97,26 @@ def family_faults(folder):
     out = folder / "families.csv"
     ended = run(folder, "--families", "--pass", "fprop,backward", "--case", "b", "--out", str(out))
     ours = [(row["pass"], row["impl"]) for row in rows_of(out) if row["impl"].startswith("ours")]
+    ours.sort(key=lambda row: (row[0] != "fprop", row[1]))
     if ended.returncode != 0 or ours != [(name, impl) for name in ("fprop", "backward")
-                                         for impl in ("ours-staged", "ours-spatial")]:
+                                         for impl in ("ours-spatial", "ours-staged")]:
         yield f"families: {ended.stderr}, {ours}"
+
+
+def onednn_faults(folder):
+    """If this system has a oneDNN that fits, that is found after the one that does not."""
+    arguments = ["--pass", "fprop", "--case", "b"]
+    fits = ", oneDNN 3." in run(folder, *arguments).stdout
+    for name, reason in [("old_onednn", "oneDNN 3 is needed, found 2.6.3 ("),
+                         ("onednn_without_openmp", "oneDNN with OpenMP is needed, found 3.6.3 "),
+                         ("lacking_onednn", "has no function dnnl_engine_create")]:
+        ended = run(folder, *arguments, libraries=f"{FAKES}/{name}")
+        told = re.findall("^bench_conv: no oneDNN to compare with: .*" + re.escape(reason), ended.stderr, re.M)
+        if ended.returncode != 0 or len(told) != (0 if fits else 1):
+            yield f"{name}: {ended.stderr}"
+        expected = {", no oneDNN\n": not fits, ",onednn,": fits, ",onednn-blocked,": fits, ",direct,": True}
+        if any((text in ended.stdout) != there for text, there in expected.items()):
+            yield f"{name} gives {ended.stdout}"
 
 
 def refusal_faults(folder):
@@ -112,7 +134,7 @@ def main():
             f"{name} in=2x2x{extent}x9 out=3 kernel=3x2 stride={1 + extent % 2} pad=1:0\n"
             for extent, name in enumerate(NAMES, 6)))
         found = [*part_faults(folder), *kept_faults(folder), *stage_faults(folder), *family_faults(folder),
-                 *refusal_faults(folder)]
+                 *onednn_faults(folder), *refusal_faults(folder)]
     print("\n".join(found) or "bench_conv: good")
     return 1 if found else 0
 

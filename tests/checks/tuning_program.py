@@ -66,7 +66,7 @@ def expect(place, arguments, status, output="", error=""):
 
 def tune_faults(place):
     net = place.write("net.txt", "\n".join(["# a network", LAYERS[0], "worse in=1x2", LAYERS[1], "oops", ""]))
-    yield from expect(place, ["tune", "--device=cpu", net], 1, r"^a +forward(.|\n)*^a +backward(.|\n)*^b +forward",
+    yield from expect(place, ["tune", "--device=cpu", net], 1, r"^a +forward(.|\n)*^a +both gradients(.|\n)*^b +forw",
                       r"net.txt:3: in is \"1x2\"; it must be(.|\n)*net.txt:5: ")
     if len(place.records()) != 4:
         yield f"tune: {len(place.records())} records instead of 4"
@@ -92,15 +92,17 @@ def tune_faults(place):
     yield from expect(place, ["tune", "--device=1023", net], 1, "^$",
                       "net.txt:3: (.|\\n)*net.txt:5: (.|\\n)*no context: options.device is 1023")
     large = place.write("large.txt", "large in=8x32x64x64 out=32 kernel=5x5")
-    yield from expect(place, ["tune", "--device=cpu", "--milliseconds=1", large], 1, r"; not measured\)$",
+    yield from expect(place, ["tune", "--device=cpu", "--milliseconds=1", large], 1,
+                      "^large +forward +not tuned +- +- (.|\\n)*"
+                      "^large +both gradients +not tuned ",
                       "tuning forward of in=8x32x64x64 .*too short to time.*; the cost model decides$(.|\\n)*"
-                      "^conv-fft: 2 not measured: large forward, large backward; ")
+                      "^conv-fft: 2 not measured: large forward, large both gradients; ")
     wide = place.write("wide.txt", "".join(f"{n * 'w'} in=8x32x64x64 out={n} kernel=5x5\n" for n in range(20, 32)))
-    yield from expect(place, ["tune", "--device=cpu", "--milliseconds=1", wide], 1, "the cost model's",
-                      "^conv-fft: 24 not measured: w+ forward, .*ward, [.]{3}; ")
+    yield from expect(place, ["tune", "--device=cpu", "--milliseconds=1", wide], 1, "^w+\n +forward +not tuned ",
+                      "^conv-fft: 24 not measured: w+ forward, .*, [.]{3}; ")
     empty = place.write("empty.txt", "empty in=0x2x9x9 kernel=3x3")
     yield from expect(place, ["tune", "--device=cpu", empty], 0, "^empty +forward")
-    yield from expect(place, ["bench", "--device=cpu", "--measure=2", good], 0, "^a +backward +[0-9.]+ ")
+    yield from expect(place, ["bench", "--device=cpu", "--measure=2", good], 0, "^a +both gradients +[0-9.]+ ")
 
 
 def limit_faults(place):
@@ -113,13 +115,14 @@ def limit_faults(place):
         yield f"a limit that changes nothing: {place.records()}"
     limit = least // 2
     tuned = place.run("tune", "--device=cpu", f"--workspace-limit={limit}", net)
-    rows = re.findall("^a +(forward|backward) +[0-9.]+ +- +- +([0-9]+) ", tuned.stdout, re.M)
+    rows = re.findall("^a +(forward|both gradients) +[0-9.]+ +- +- +([0-9.]+)(K|) ", tuned.stdout, re.M)
     made = [record for record in place.records() if record["workspace_class"] == 1 << limit.bit_length() - 1]
-    if tuned.returncode != 0 or len(rows) != 2 or len(made) != 2 or any(int(bytes) > limit for _, bytes in rows):
+    large = [size for _, size, unit in rows if float(size) * (1024 if unit else 1) > limit]
+    if tuned.returncode != 0 or len(rows) != 2 or len(made) != 2 or large:
         yield f"a limit of {limit}: status {tuned.returncode}, {tuned.stdout!r}, {tuned.stderr!r}, {made}"
     # Without a limit, the earlier records are shown.
-    shown = place.run("tune", "--device=cpu", net).stdout
-    if not all(f" {record['workspace']} " in shown for record in place.records() if not record["workspace_class"]):
+    shown = place.run("tune", "--device=cpu", "--json", net).stdout
+    if not all(f": {record['workspace']}," in shown for record in place.records() if not record["workspace_class"]):
         yield f"after a limit: {shown!r}"
     yield from expect(place, ["tune", "--device=cpu", "--workspace-limit=1", net], 1, "", "net.txt:1: .*needs at least")
 
@@ -177,7 +180,7 @@ def interrupt_faults(place):
     _, said = first.communicate(timeout=100)
     records = len(place.records())
     counted = re.search(f"interrupted after (\\d+) of {count} layers; the same command goes on from there", said)
-    if first.returncode != 1 or not counted or not 2 <= records < 2 * count \
+    if first.returncode != 130 or not counted or not 2 <= records < 2 * count \
             or int(counted[1]) not in (records // 2, records // 2 - 1):
         yield f"interrupted: status {first.returncode}, {records} records, {said!r}"
     wanted = records // 2 + 2
@@ -202,14 +205,14 @@ def stop_faults(place):
     running = start_long(place)
     _, said = running.communicate(timeout=100)
     stopped = "stopping" in said and "interrupted after 0 of 1 layers" in said
-    if running.returncode != 1 or not stopped or place.records():
+    if running.returncode != 130 or not stopped or place.records():
         yield f"a signal: status {running.returncode}, {said!r}, {len(place.records())} records"
     running = start_long(place)
     if "stopping" not in running.stderr.readline() + running.stderr.readline():
         yield "the signal is not answered"
     running.send_signal(signal.SIGINT)
     running.communicate(timeout=10)
-    if running.returncode not in (-signal.SIGINT, 1):
+    if running.returncode not in (-signal.SIGINT, 130):
         yield f"the second signal: status {running.returncode}"
 
 
@@ -242,11 +245,11 @@ def explain_faults(place):
     # Without options: the reason for the choice, and the other candidates.
     words = LAYERS[2].split()
     yield from expect(place, ["explain", "--device=cpu", *words], 0,
-                      "^  forward: chosen by the cost model(.|\n)*^  backward.*cost model")
+                      "^  forward: chosen by the cost model(.|\n)*^  both gradients.*cost model")
     yield from expect(place, ["tune", "--device=cpu", place.write("c.txt", LAYERS[2])], 0)
     yield from expect(place, ["explain", "--device=cpu", *words], 0,
-                      "^  forward: chosen by a tuning record, [0-9.]+ ms, the best of [0-9]+ candidates timed in mode "
-                      "measure\n  backward.*record")
+                      "^  forward: chosen by a tuning record, [0-9.]+ ms, the best of [0-9]+ candidates timed in "
+                      "mode\\s+measure\n  both gradients.*record")
     yield from expect(place, ["explain", "--device=cpu", *words], 0,
                       r"candidates, forward\n(.*\n)+ +the cost model's first")
     yield from expect(place, ["explain", "--device=cpu", "--milliseconds=9", *words], 2, "^$", "only with --mode")

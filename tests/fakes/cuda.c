@@ -280,6 +280,11 @@ cf_cu_result cuStreamDestroy_v2(cf_cu_stream stream) {
     free(stream);
     return 0;
 }
+cf_cu_result cuStreamIsCapturing(cf_cu_stream stream, cf_cu_capture_status *status) {
+    NEED_CONTEXT();
+    *status = stream && stream == fake_cuda_state.captured_stream;
+    return 0;
+}
 cf_cu_result cuThreadExchangeStreamCaptureMode(cf_cu_capture_mode *mode) {
     NEED_CONTEXT();
     *mode = 0;

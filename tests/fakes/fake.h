@@ -15,7 +15,8 @@ typedef struct fake_cuda {
      * memory of GPU 0 without bounds. */
     const void *special;
     unsigned long long attribute[32];
-    const void *foreign_stream; /* of another context */
+    const void *foreign_stream;  /* of another context */
+    const void *captured_stream; /* being captured into a graph: the host may not wait for its events */
     /* The stream that a test expects; the number of launches, copies, fills and events in other streams; the event that
      * the host waited for last. */
     const void *expected_stream;
@@ -54,6 +55,14 @@ typedef struct fake_cufft {
 
 /* A batch of this size makes the substitute cuFFT run out of memory. */
 #define FAKE_CUFFT_FAILING_BATCH 13
+
+/* fake_openblas_state: the number of products, and of those that could use more than one thread. */
+typedef struct fake_openblas {
+    atomic_int products, on_several_threads;
+} fake_openblas;
+
+/* What its OpenMP runtime allows each thread at first. */
+#define FAKE_OPENBLAS_THREADS 7
 
 /* fake_nvrtc_compilations is an atomic_int: compilations since the library was opened. */
 

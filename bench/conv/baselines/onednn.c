@@ -7,23 +7,7 @@
 #include "conv/baselines/onednn.h"
 
 #include "common/message.h"
-
-#ifndef CONV_FFT_BENCH_DNNL
-
-const char *bench_onednn_version(void) { return "no oneDNN"; }
-
-bool bench_onednn_open(bench_impl *impl, const bench_job *job) {
-    (void)impl, (void)job;
-    return false;
-}
-
-bool bench_onednn_blocked_open(bench_impl *impl, const bench_job *job) {
-    (void)impl, (void)job;
-    return false;
-}
-
-#else
-
+#include "common/timer.h"
 #include "conv/baselines/onednn_primitive.h"
 
 #include <stdio.h>
@@ -32,9 +16,9 @@ bool bench_onednn_blocked_open(bench_impl *impl, const bench_job *job) {
 
 /* The algorithms that are tried. */
 static const onednn_choice choices[] = {
-    {dnnl_convolution_direct, true, "direct any"},
-    {dnnl_convolution_direct, false, "direct plain"},
-    {dnnl_convolution_winograd, true, "winograd any"},
+    {ONEDNN_DIRECT, true, "direct any"},
+    {ONEDNN_DIRECT, false, "direct plain"},
+    {ONEDNN_WINOGRAD, true, "winograd any"},
 };
 enum {
     CHOICES = sizeof choices / sizeof choices[0]
@@ -74,11 +58,11 @@ static bool open_fastest(onednn_unit *best, const onednn *o, const bench_job *jo
         double ms = useless ? -1 : try_unit(&o->device, &u, o->blocked);
         if (ms >= 0 && (best_ms < 0 || ms < best_ms)) {
             if (best_ms >= 0)
-                onednn_unit_close(best);
+                onednn_unit_close(best, &o->device);
             *best = u;
             best_ms = ms;
         } else {
-            onednn_unit_close(&u);
+            onednn_unit_close(&u, &o->device);
         }
     }
     return best_ms >= 0;
@@ -99,48 +83,60 @@ static bool finish(bench_impl *impl) {
     bool good = true;
     for (int i = 0; i < o->count; i++)
         good = onednn_reorder(&o->device, &o->units[i].operands[2]) && good;
-    return dnnl_stream_wait(o->device.stream) == dnnl_success && good;
+    return o->device.call->stream_wait(o->device.stream) == 0 && good;
 }
 
 static void close_onednn(bench_impl *impl) {
     onednn *o = impl->state;
     for (int i = 0; i < o->count; i++)
-        onednn_unit_close(&o->units[i]);
-    dnnl_stream_destroy(o->device.stream);
-    dnnl_engine_destroy(o->device.engine);
+        onednn_unit_close(&o->units[i], &o->device);
+    o->device.call->stream_destroy(o->device.stream);
+    o->device.call->engine_destroy(o->device.engine);
     free(o);
 }
 
 /* The backward pass of both gradients reorders gy once if both primitives use the same layout. */
 static void share_gy(onednn *o) {
+    const onednn_functions *call = o->device.call;
     onednn_operand *first = &o->units[0].operands[1], *second = &o->units[1].operands[1];
-    const dnnl_memory_desc_t *a, *b;
-    void *handle;
-    if (o->count < 2 || !first->reorder || !second->reorder ||
-        dnnl_memory_get_memory_desc(first->own, &a) != dnnl_success ||
-        dnnl_memory_get_memory_desc(second->own, &b) != dnnl_success || !dnnl_memory_desc_equal(a, b) ||
-        dnnl_memory_get_data_handle(first->own, &handle) != dnnl_success)
+    const onednn_layout *a, *b;
+    onednn_memory *shared;
+    void *data;
+    if (o->count < 2 || !first->reorder || !second->reorder || call->memory_get_memory_desc(first->own, &a) != 0 ||
+        call->memory_get_memory_desc(second->own, &b) != 0 || !call->memory_desc_equal(a, b) ||
+        call->memory_get_data_handle(first->own, &data) != 0 ||
+        call->memory_create(&shared, a, o->device.engine, data) != 0)
         return;
-    dnnl_memory_t shared;
-    if (dnnl_memory_create(&shared, a, o->device.engine, handle) != dnnl_success)
-        return;
-    o->units[1].bytes -= dnnl_memory_desc_get_size(b);
-    dnnl_primitive_destroy(second->reorder);
-    dnnl_memory_destroy(second->own);
+    o->units[1].bytes -= call->memory_desc_get_size(b);
+    call->primitive_destroy(second->reorder);
+    call->memory_destroy(second->own);
     second->reorder = NULL;
     second->own = shared;
 }
 
+/* Whether there is a oneDNN. The first call says why not. */
+static bool is_there(void) {
+    static bool said;
+    const cf_library *library = onednn_library();
+    if (!library->usable && !said)
+        bench_message("no oneDNN to compare with: %s", library->problem);
+    said = true;
+    return library->usable;
+}
+
 static bool open_form(bench_impl *impl, const bench_job *job, const char *name, bool blocked) {
     static const conv_fft_pass passes[] = {CONV_FFT_FORWARD, CONV_FFT_BACKWARD_DATA, CONV_FFT_BACKWARD_WEIGHTS};
+    if (!is_there())
+        return false;
     onednn *o = calloc(1, sizeof *o);
     *impl = (bench_impl){.job = job, .state = o, .run = run, .finish = blocked ? finish : NULL, .close = close_onednn};
     snprintf(impl->name, sizeof impl->name, "%s", name);
     if (!o)
         return false;
     o->blocked = blocked;
-    bool good = dnnl_engine_create(&o->device.engine, dnnl_cpu, 0) == dnnl_success &&
-                dnnl_stream_create(&o->device.stream, o->device.engine, dnnl_stream_default_flags) == dnnl_success;
+    const onednn_functions *call = o->device.call = onednn_calls();
+    bool good = call->engine_create(&o->device.engine, ONEDNN_CPU, 0) == 0 &&
+                call->stream_create(&o->device.stream, o->device.engine, ONEDNN_DEFAULT_STREAM) == 0;
     for (int i = 0; i < 3 && good; i++)
         if (job->pass & passes[i])
             good = open_fastest(&o->units[o->count], o, job, passes[i]) && ++o->count;
@@ -165,10 +161,10 @@ bool bench_onednn_blocked_open(bench_impl *impl, const bench_job *job) {
 }
 
 const char *bench_onednn_version(void) {
-    static char text[32];
-    const dnnl_version_t *v = dnnl_version();
-    snprintf(text, sizeof text, "oneDNN %d.%d.%d", v->major, v->minor, v->patch);
+    static char text[64];
+    const cf_library *library = onednn_library();
+    if (!library->usable)
+        return "no oneDNN";
+    snprintf(text, sizeof text, "oneDNN %s", library->version);
     return text;
 }
-
-#endif

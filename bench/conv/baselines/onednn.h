@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* oneDNN. */
+/* oneDNN 3, if it is found at run time. */
 #ifndef BENCH_ONEDNN_H
 #define BENCH_ONEDNN_H
 
@@ -10,7 +10,7 @@ bool bench_onednn_open(bench_impl *impl, const bench_job *job);
 /* Without the reorders between oneDNN's layouts and the plain layout. */
 bool bench_onednn_blocked_open(bench_impl *impl, const bench_job *job);
 
-/* "oneDNN 2.6.3", or "no oneDNN". */
+/* "oneDNN 3.7.2", or "no oneDNN". */
 const char *bench_onednn_version(void);
 
 #endif

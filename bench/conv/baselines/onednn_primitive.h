@@ -4,19 +4,19 @@
 #define BENCH_ONEDNN_PRIMITIVE_H
 
 #include "common/impl.h"
-
-#include <oneapi/dnnl/dnnl.h>
+#include "conv/baselines/onednn_library.h"
 
 /* An algorithm. any: oneDNN chooses the layouts, else they are the plain ones. */
 typedef struct onednn_choice {
-    dnnl_alg_kind_t algorithm;
+    unsigned algorithm;
     bool any;
     const char *text;
 } onednn_choice;
 
 typedef struct onednn_device {
-    dnnl_engine_t engine;
-    dnnl_stream_t stream;
+    const onednn_functions *call;
+    onednn_engine *engine;
+    onednn_stream *stream;
 } onednn_device;
 
 /* A tensor of the primitive: two inputs and one output. */
@@ -24,14 +24,14 @@ typedef struct onednn_operand {
     int argument;
     bool output;
     float *data; /* the plain tensor */
-    dnnl_memory_desc_t plain;
-    dnnl_memory_t user, own; /* own: in the layout of the primitive; the same as user if that layout is plain */
-    dnnl_primitive_t reorder;
+    onednn_layout *plain;
+    onednn_memory *user, *own; /* own: in the layout of the primitive; the same as user if that layout is plain */
+    onednn_primitive *reorder;
 } onednn_operand;
 
 /* Forward, backward data or backward weights. */
 typedef struct onednn_unit {
-    dnnl_primitive_t primitive;
+    onednn_primitive *primitive;
     onednn_operand operands[3];
     uint64_t bytes; /* of scratchpad and reordered copies */
     char text[120]; /* implementation and choice */
@@ -40,7 +40,7 @@ typedef struct onednn_unit {
 /* False: oneDNN does not have this convolution. */
 bool onednn_unit_open(onednn_unit *u, const onednn_device *o, const bench_job *job, conv_fft_pass pass,
                       const onednn_choice *choice);
-void onednn_unit_close(onednn_unit *u);
+void onednn_unit_close(onednn_unit *u, const onednn_device *o);
 
 /* Reorder the inputs, convolve, reorder the output. blocked: without the reorders. */
 bool onednn_unit_run(const onednn_device *o, const onednn_unit *u, bool blocked);

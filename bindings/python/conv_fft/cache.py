@@ -58,6 +58,7 @@ def records(device: Device = "auto") -> List[Dict[str, Any]]:
     passes              bits: 1 forward, 2 backward data, 4 backward weights
     ms, predicted_ms    milliseconds, measured and predicted
     direct_ms           milliseconds of cuDNN's fastest algorithm; None: not measured
+    model_ms            milliseconds of what the cost model alone would choose; None: not measured
     workspace_bytes     of the strategy
     workspace_class, keep, candidates, tuning   how the search was made"""
     found = []
@@ -66,6 +67,7 @@ def records(device: Device = "auto") -> List[Dict[str, Any]]:
         r = pointer.contents
         found.append({"problem": r.problem.decode(), "strategy": r.strategy.decode(), "passes": r.pass_, "ms": r.ms,
                       "predicted_ms": r.predicted_ms, "direct_ms": r.direct_ms if r.direct_ms >= 0 else None,
+                      "model_ms": r.model_ms if r.model_ms >= 0 else None,
                       "workspace_bytes": r.workspace_bytes, "workspace_class": r.workspace_class, "keep": r.keep,
                       "candidates": r.candidates, "tuning": r.tuning})
         return 0

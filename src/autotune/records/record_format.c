@@ -122,6 +122,8 @@ static bool read_record(const json_t *object, cf_record *record) {
         return false;
     if (json_object_get(object, "direct_ms") && !read_ms(object, "direct_ms", &record->direct_ms))
         return false;
+    if (json_object_get(object, "model_ms") && !read_ms(object, "model_ms", &record->model_ms))
+        return false;
     if (json_object_get(object, "library") && !read_text(object, "library", record->library, sizeof record->library))
         return false;
     return cf_workspace_class(key->workspace_class) == key->workspace_class &&
@@ -215,6 +217,8 @@ conv_fft_status cf_record_format(const cf_record *r, char *line) {
         json_object_set_new(object, "decided", json_integer((json_int_t)r->decided));
     if (object && r->direct_ms >= 0.0)
         json_object_set_new(object, "direct_ms", json_real(r->direct_ms));
+    if (object && r->model_ms > 0.0)
+        json_object_set_new(object, "model_ms", json_real(r->model_ms));
     if (object && r->library[0])
         json_object_set_new(object, "library", json_string(r->library));
     return write_line(object, line);

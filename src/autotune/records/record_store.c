@@ -319,7 +319,8 @@ static int show(const cf_record *r, conv_fft_tune_visit visit, void *user) {
                                         .workspace_class = r->key.workspace_class,
                                         .keep = r->key.keep,
                                         .candidates = r->candidates,
-                                        .tuning = r->mode};
+                                        .tuning = r->mode,
+                                        .model_ms = r->model_ms > 0.0 ? r->model_ms : -1.0};
     return visit(&shown, user);
 }
 

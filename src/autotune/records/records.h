@@ -37,6 +37,7 @@ typedef struct cf_record {
     char library[CF_RECORD_LIBRARY_BYTES]; /* "cudnn 9.19.0": a strategy needs this version; "": none needs a library */
     double ms, predicted_ms;               /* of the strategies together */
     double direct_ms;                      /* the best time of another library's algorithms; negative: none was timed */
+    double model_ms;                       /* measured, of the cost model's choice; 0: it was not timed */
     uint64_t workspace_bytes;
     int64_t candidates; /* the number of timed candidates */
     conv_fft_tuning mode;

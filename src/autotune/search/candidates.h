@@ -42,7 +42,8 @@ typedef struct cf_candidate {
     conv_fft_plan *plan;                 /* while it is measured */
     cf_run_time times[CF_RUNS_MAX];
     int runs;
-    const char *verdict; /* why it was chosen or not: a constant clause */
+    bool is_models_choice; /* mode off takes these strategies; known only without a workspace limit */
+    const char *verdict;   /* why it was chosen or not: a constant clause */
 } cf_candidate;
 
 typedef struct cf_candidates {

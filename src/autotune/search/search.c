@@ -352,6 +352,8 @@ conv_fft_status cf_search_record(const cf_tuning_search *search, conv_fft_tuning
             continue;
         ++record->candidates;
         const double ms = 1e3 * c->measured;
+        if (c->is_models_choice)
+            record->model_ms = ms;
         if (is_baseline(job, c) && (record->direct_ms < 0.0 || ms < record->direct_ms))
             record->direct_ms = ms;
     }

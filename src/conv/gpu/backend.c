@@ -292,6 +292,7 @@ static const cf_device_ops operations = {
     .timer_destroy = cf_gpu_timer_destroy,
     .timer_mark = cf_gpu_timer_mark,
     .timer_seconds = cf_gpu_timer_seconds,
+    .may_wait = cf_gpu_layers_may_wait,
 };
 
 cf_gpu *cf_gpu_of_layers(const cf_device *device) {

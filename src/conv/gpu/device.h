@@ -93,6 +93,7 @@ conv_fft_status cf_gpu_absmax(cf_gpu_layers *layers, const cf_transform_desc *de
 conv_fft_status cf_gpu_layers_allocate(cf_device *device, size_t bytes, void **memory);
 conv_fft_status cf_gpu_layers_write(cf_device *device, void *memory, const void *host, size_t bytes);
 void cf_gpu_layers_release(cf_device *device, void *memory);
+bool cf_gpu_layers_may_wait(const cf_device *device, struct CUstream_st *stream);
 conv_fft_status cf_gpu_timer_create(cf_device *device, cf_timer **timer);
 void cf_gpu_timer_destroy(cf_timer *timer);
 conv_fft_status cf_gpu_timer_mark(cf_timer *timer, int mark, struct CUstream_st *stream);

@@ -25,6 +25,10 @@ conv_fft_status cf_gpu_layers_write(cf_device *device, void *memory, const void 
 
 void cf_gpu_layers_release(cf_device *device, void *memory) { cf_gpu_free(cf_gpu_layers_of(device)->gpu, memory); }
 
+bool cf_gpu_layers_may_wait(const cf_device *device, struct CUstream_st *stream) {
+    return !cf_gpu_is_capturing(cf_gpu_layers_of((cf_device *)device)->gpu, stream);
+}
+
 conv_fft_status cf_gpu_timer_create(cf_device *device, cf_timer **timer) {
     cf_timer *made = calloc(1, sizeof *made);
     if (!made)

@@ -83,6 +83,8 @@ struct conv_fft_plan {
     cf_device *device;
     int passes;
     bool any_alignment; /* on a GPU, tensors need not begin at multiples of CF_RECORDED_ALIGNMENT bytes */
+    bool logs_calls;    /* every call writes a line: api/log_call.h */
+    int tuned, given;   /* the passes whose strategies a tuning record or the caller has chosen; else: the cost model */
     bool trusted;       /* calls do not ask the driver about memory and stream */
     cf_pass_plan pass[CF_PASS_COUNT];
     bool shares_gy; /* both backward passes read the same spectrum of gy */

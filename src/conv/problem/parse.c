@@ -4,6 +4,7 @@
 #include "conv/problem/layer.h"
 
 #include "core/arith.h"
+#include "core/closest.h"
 #include "core/dtype.h"
 #include "core/words.h"
 
@@ -224,6 +225,8 @@ static conv_fft_status note_field(char *word, char *equals, const char **values)
     const int field = cf_text_word(field_words, word);
     char list[128];
     list_words(field_words, list, sizeof list);
+    const char *const meant = field < 0 ? cf_closest(word, field_words) : NULL;
+    CF_REQUIRE(!meant, "unknown field \"%s\"; did you mean %s? Fields are %s", word, meant, list);
     CF_REQUIRE(field >= 0, "unknown field \"%s\"; fields are %s", word, list);
     CF_REQUIRE(!values[field], "the field %s is given twice", word);
     values[field] = equals + 1;

@@ -81,8 +81,8 @@ static void blas_part(const void *user, int64_t i, int thread) {
                                bin_of(p->y, group, bin, complex_bytes), p->x.rows);
     const int64_t step = cf_ceil_div(whole.m, p->parts), from = cf_min(part * step, whole.m);
     const gemm g = gemm_part(whole, from, cf_min(from + step, whole.m), complex_bytes);
-    if (thread > 0 && p->device->blas.set_threads)
-        p->device->blas.set_threads(1); /* of this thread, which has no other use of OpenMP */
+    if (thread > 0 && p->device->blas.set_openmp_threads)
+        p->device->blas.set_openmp_threads(1); /* of this thread, which has no other use of OpenMP */
     run_gemm(&p->device->blas, desc->dtype, &g, p->accumulate);
 }
 
@@ -96,12 +96,12 @@ static void product_blas(const cf_cpu_device *device, const cf_cgemm_desc *desc,
     const bool own_threads = blas->own_threads && products > own_threads_from;
     const int64_t parts = !own_threads && bins < device->base.threads ? cf_ceil_div(device->base.threads, bins) : 1;
     const product_call call = {device, desc, x, w, y, accumulate, parts};
-    const int before = blas->set_threads ? blas->max_threads() : 0;
-    if (blas->set_threads)
-        blas->set_threads(1);
+    const int before = blas->set_openmp_threads ? blas->get_openmp_threads() : 0;
+    if (blas->set_openmp_threads)
+        blas->set_openmp_threads(1);
     cf_parallel_for(own_threads ? 1 : threads, bins * parts, blas_part, &call);
-    if (blas->set_threads)
-        blas->set_threads(before);
+    if (blas->set_openmp_threads)
+        blas->set_openmp_threads(before);
 }
 
 static void loop_bin(const void *user, int64_t i, int thread) {

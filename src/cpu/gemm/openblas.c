@@ -52,6 +52,13 @@ static void describe(void *library, const char *path, char *text, size_t bytes) 
     snprintf(text, bytes, "OpenBLAS%s%s from %s", version[0] ? " " : "", version, path);
 }
 
+/* dlsym also looks in the libraries that OpenBLAS itself is linked with. */
+static bool find_openmp(void *library, cf_blas *blas) {
+    CF_LOOK_UP(blas->set_openmp_threads, library, "omp_set_num_threads");
+    CF_LOOK_UP(blas->get_openmp_threads, library, "omp_get_max_threads");
+    return blas->set_openmp_threads && blas->get_openmp_threads;
+}
+
 /* A library that was opened is never closed: OpenBLAS may have started threads, which must not lose their code. The
  * loader gives further devices the same copy. */
 static bool try_library(cf_blas *blas, const char *path, char *text, size_t bytes) {
@@ -67,15 +74,10 @@ static bool try_library(cf_blas *blas, const char *path, char *text, size_t byte
     if (!found.cgemm || !found.zgemm || !get_parallel || !get_threads)
         return false;
     /* 0: serial. Its packing buffers have no lock, so two calls at once, ours or the caller's, give wrong products
-     * (seen with Debian's 0.3.21). 1: threads of its own. 2: OpenMP. */
-    if (get_parallel() == 0)
+     * (seen with Debian's 0.3.21). 1: threads of its own. 2: OpenMP, which starts no threads if the calling
+     * thread says so. */
+    if (get_parallel() == 0 || (get_parallel() == 2 && !find_openmp(library, &found)))
         return false;
-    if (get_parallel() == 2) {
-        CF_LOOK_UP(found.set_threads, library, "omp_set_num_threads");
-        CF_LOOK_UP(found.max_threads, library, "omp_get_max_threads");
-        if (!found.set_threads || !found.max_threads)
-            return false;
-    }
     found.own_threads = get_parallel() == 1 && get_threads() > 1;
     *blas = found;
     describe(library, path, text, bytes);

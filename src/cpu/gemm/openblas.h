@@ -19,9 +19,9 @@ typedef void cf_blas_gemm(int order, int transpose_a, int transpose_b, int m, in
 typedef struct cf_blas {
     cf_blas_gemm *cgemm, *zgemm; /* NULL: none was found */
     bool own_threads;            /* it runs threads of its own: call it from one thread at a time */
-    /* If it uses OpenMP: the setting of the calling thread in its OpenMP runtime. With 1 it starts no threads. */
-    void (*set_threads)(int threads);
-    int (*max_threads)(void);
+    /* If OpenBLAS uses OpenMP: the setting of the calling thread. With 1 OpenBLAS starts no threads. Else NULL. */
+    void (*set_openmp_threads)(int);
+    int (*get_openmp_threads)(void);
 } cf_blas;
 
 /* text: name, version and path of the library that was found, for people. */

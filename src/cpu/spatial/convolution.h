@@ -34,7 +34,8 @@ typedef struct cf_packed_axis {
 enum {
     CF_PADDING = -1,
     CF_NOT_READ = -2,
-    CF_MIN_CLIPPED = 32 /* channels whose sum is worth a load and a store of each number of a tile */
+    CF_PACKED_COLUMNS = 32, /* columns, or taps, that are packed together */
+    CF_MIN_CLIPPED = 32     /* channels whose sum is worth a load and a store of each number of a tile */
 };
 
 /* Result positions start + j * step, j < count. Position j and tap[i] read position j * pace + offset[i]. That is not
@@ -112,6 +113,9 @@ int64_t cf_channelwise_items(const cf_convolution *c);
 /* The lanes of a tensor: channel `channel` of block `block`, item `item`. */
 cf_lanes cf_channelwise_lanes(const cf_convolution *c, const cf_tensor *tensor, int64_t block, int64_t item,
                               int64_t channel);
+
+/* Whether the taps of a channel are neighbours in w. */
+bool cf_has_dense_taps(const cf_convolution *c);
 
 /* pack.c. to <- block `side` of the signal of a sample and group, or the signal of the lanes of a channelwise
  * convolution, from coordinate {at[0], at[1]} on. */

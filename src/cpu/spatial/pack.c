@@ -33,26 +33,25 @@ static void pack_border(const cf_convolution *c, cf_piece piece, int64_t stride,
     }
 }
 
-enum {
-    CHUNK = 32 /* columns */
-};
-
 /* Columns that are neighbours in the tensor are loaded together, and then divided among the phases. */
 static void pack_straight(const cf_convolution *c, const cf_tensor *tensor, const void *data, int64_t first,
                           const cf_lanes *lanes, char *row) {
     const cf_packed_axis *const a = &c->axis[2];
-    double line[CHUNK * CF_MAX_LANES];
+    double line[CF_PACKED_COLUMNS * CF_MAX_LANES];
     const size_t bytes = (size_t)c->column * c->real;
-    for (int64_t from = a->straight[0]; from < a->straight[1]; from += CHUNK) {
-        const int64_t count = cf_min(CHUNK, a->straight[1] - from);
+    for (int64_t from = a->straight[0]; from < a->straight[1]; from += CF_PACKED_COLUMNS) {
+        const int64_t count = cf_min(CF_PACKED_COLUMNS, a->straight[1] - from);
         const cf_piece piece =
             piece_of(tensor, data, first + (a->straight_index + from - a->straight[0]) * tensor->axis_stride[2], lanes,
                      tensor->axis_stride[2], count);
         c->kernels->load(line, c->column, &piece);
+        int64_t phase = from % a->phases, place = from / a->phases;
         for (int64_t i = 0; i < count; ++i) {
-            const int64_t phase = (from + i) % a->phases, place = phase * a->width + (from + i) / a->phases;
-            if (place >= a->inside[phase][0] && place < a->inside[phase][1])
-                memcpy(row + (size_t)place * bytes, (const char *)line + (size_t)i * bytes, bytes);
+            const int64_t position = phase * a->width + place;
+            if (position >= a->inside[phase][0] && position < a->inside[phase][1])
+                memcpy(row + (size_t)position * bytes, (const char *)line + (size_t)i * bytes, bytes);
+            place += phase + 1 == a->phases;
+            phase = phase + 1 == a->phases ? 0 : phase + 1;
         }
     }
 }
@@ -62,7 +61,7 @@ static void pack_row(const cf_convolution *c, const cf_tensor *tensor, const voi
     const cf_packed_axis *const a = &c->axis[2];
     const int64_t stride = tensor->axis_stride[2];
     const cf_piece border = piece_of(tensor, data, first, lanes, stride, 1);
-    const bool straight = a->straight[1] > a->straight[0] && !lanes->adjacent;
+    const bool straight = a->straight[1] > a->straight[0] && !lanes->adjacent && !c->planar;
     if (straight)
         pack_straight(c, tensor, data, first, lanes, row);
     for (int64_t phase = 0; phase < a->phases; ++phase) {
@@ -142,12 +141,12 @@ static void pack_taps(const cf_convolution *c, const void *w, const cf_lanes *la
 /* The same where the taps of an element are neighbours in the tensor: they are loaded together. */
 static void pack_elements(const cf_convolution *c, const void *w, const cf_lanes *lanes, int64_t step, int64_t elements,
                           char *to) {
-    double line[CHUNK * CF_MAX_LANES];
+    double line[CF_PACKED_COLUMNS * CF_MAX_LANES];
     const size_t bytes = (size_t)lanes->count * c->real, vector = (size_t)c->block * c->real;
     const int64_t together = step == c->taps ? elements : 1, all = together * c->taps;
     for (int64_t e = 0; e < elements; e += together)
-        for (int64_t from = 0; from < all; from += CHUNK) {
-            const int64_t count = cf_min(CHUNK, all - from);
+        for (int64_t from = 0; from < all; from += CF_PACKED_COLUMNS) {
+            const int64_t count = cf_min(CF_PACKED_COLUMNS, all - from);
             const cf_piece piece = piece_of(&c->desc.w, w, e * step + from, lanes, 1, count);
             c->kernels->load(line, lanes->count, &piece);
             int64_t element = e + from / c->taps, tap = from % c->taps;
@@ -159,7 +158,7 @@ static void pack_elements(const cf_convolution *c, const void *w, const cf_lanes
         }
 }
 
-static bool has_dense_taps(const cf_convolution *c) {
+bool cf_has_dense_taps(const cf_convolution *c) {
     const int64_t *const stride = c->desc.w.axis_stride;
     const cf_convolution_axis *const axis = c->desc.axis;
     return (axis[2].taps == 1 || stride[2] == 1) && (axis[1].taps == 1 || stride[1] == axis[2].taps) &&
@@ -179,7 +178,7 @@ void cf_pack_weights(const cf_convolution *c, const void *w, int64_t group, int6
         const cf_lanes lanes =
             cf_lanes_make(base + (first + l) * own_stride, own_stride, cf_min(c->block, c->own - first) - l);
         char *const own = (char *)to + (size_t)l * c->real;
-        if (has_dense_taps(c))
+        if (cf_has_dense_taps(c))
             pack_elements(c, w, &lanes, summed_stride, elements, own);
         else
             pack_taps(c, w, &lanes, summed_stride, elements, c->side * c->block, own);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The time of a convolution by its definition. The rates are those of one thread of a server with AVX-512, from a fit to
- * 79 layers in all passes; they only rank strategies. */
+/* The time of a convolution by its definition. The rates are those of one thread of a server with AVX-512, from a fit
+ * to 79 layers in all passes; they only rank strategies. */
 #include "core/arith.h"
 #include "core/dtype.h"
 #include "cpu/spatial/convolution.h"

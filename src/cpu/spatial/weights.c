@@ -7,8 +7,8 @@
 
 #include <string.h>
 
-/* The positions that a tile adds in the compute type: their factors fit the first-level cache. Such sums are added to others of the same samples, and those to
- * totals in double. The totals do not depend on the number of threads. */
+/* The positions that a tile adds in the compute type: their factors fit the first-level cache. Such sums are added to
+ * others of the same samples, and those to totals in double. The totals do not depend on the number of threads. */
 enum {
     POSITIONS = 192
 };
@@ -78,7 +78,7 @@ static cf_piece tap_piece(const cf_convolution *c, void *gw, int64_t tap, int64_
 
 typedef struct weights_memory {
     char *x, *gy, *sums; /* [sample of a chunk][group][block of channels] twice; [group][block of gy][block of x] */
-    double *totals;      /* as sums */
+    double *totals;      /* as sums; NULL: one chunk has all samples, and its sums are the result */
 } weights_memory;
 
 static weights_memory lay_out(const cf_convolution *c, void *scratch) {
@@ -86,7 +86,8 @@ static weights_memory lay_out(const cf_convolution *c, void *scratch) {
     weights_memory m = {.x = scratch};
     m.gy = m.x + planes * c->signal_bytes;
     m.sums = m.gy + planes * c->result_bytes;
-    m.totals = (double *)(void *)(m.sums + groups * c->weights_bytes);
+    if (c->chunk < c->desc.batch)
+        m.totals = (double *)(void *)(m.sums + groups * c->weights_bytes);
     return m;
 }
 
@@ -113,14 +114,19 @@ static void pack_block(const cf_convolution *c, const void *x, const void *gy, c
     }
 }
 
+/* The first sum of a pair of blocks. */
+static int64_t place_of_pair(const cf_convolution *c, int64_t pair) {
+    const int64_t of_group = c->blocks * c->sides;
+    return pair / of_group * (int64_t)(c->weights_bytes / c->real) + pair % of_group * block_sums(c);
+}
+
 /* The sums of one pair of blocks over the samples of a chunk, by taps of one row of the kernel. */
 static void sum_pair(const cf_convolution *c, const weights_memory *m, int64_t samples, int64_t pair, int64_t from,
                      int64_t to) {
     const int64_t side = pair % c->sides, block = pair / c->sides % c->blocks, group = pair / c->sides / c->blocks,
-                  real = (int64_t)c->real, numbers = block_sums(c), per_tap = c->side * c->block,
-                  first = c->run[from].first * per_tap,
+                  real = (int64_t)c->real, per_tap = c->side * c->block, first = c->run[from].first * per_tap,
                   count = (to < c->runs ? c->run[to].first : c->taps) * per_tap - first;
-    char *const sums = m->sums + (size_t)group * c->weights_bytes + (block * c->sides + side) * numbers * real;
+    char *const sums = m->sums + place_of_pair(c, pair) * real;
     memset(sums + first * real, 0, (size_t)(count * real));
     for (int64_t s = 0; s < samples; ++s) {
         const size_t slot = (size_t)(s * c->desc.groups + group);
@@ -128,25 +134,51 @@ static void sum_pair(const cf_convolution *c, const weights_memory *m, int64_t s
                    m->gy + slot * c->result_bytes + block * cf_convolution_outputs(c) * c->block * real,
                    cf_min(c->side, c->summed - side * c->side), from, to, sums);
     }
-    const int64_t all = (int64_t)(c->weights_bytes / c->real);
-    add_to_totals(c, sums + first * real, m->totals + group * all + (block * c->sides + side) * numbers + first, count);
+    if (m->totals)
+        add_to_totals(c, sums + first * real, m->totals + place_of_pair(c, pair) + first, count);
+}
+
+/* gw <- sums[tap][side][block] of some channels of gy. The taps of a channel are neighbours in the tensor. */
+static void store_elements(const cf_convolution *c, const char *sums, int64_t channels, const cf_piece *piece,
+                           int64_t step, bool accumulate) {
+    const size_t bytes = (size_t)piece->lanes * c->real, vector = (size_t)c->block * c->real;
+    const int64_t number = (int64_t)cf_dtype_bytes(piece->dtype);
+    double line[CF_PACKED_COLUMNS * CF_MAX_LANES];
+    for (int64_t channel = 0; channel < channels; ++channel)
+        for (int64_t from = 0; from < c->taps; from += CF_PACKED_COLUMNS) {
+            cf_piece part = *piece;
+            part.elements = cf_min(CF_PACKED_COLUMNS, c->taps - from);
+            for (int64_t i = 0; i < part.elements; ++i)
+                memcpy((char *)line + (size_t)i * bytes, sums + (size_t)((from + i) * c->side + channel) * vector,
+                       bytes);
+            part.data = (char *)piece->data + (channel * step + from) * number;
+            part.step = 1;
+            c->kernels->store(line, piece->lanes, &part, accumulate);
+        }
 }
 
 static void store_pair(const cf_convolution *c, const weights_memory *m, int64_t pair, void *gw, bool accumulate) {
     const cf_tensor *const t = &c->desc.w;
-    const int64_t side = pair % c->sides, block = pair / c->sides % c->blocks, group = pair / c->sides / c->blocks,
-                  numbers = block_sums(c), all = (int64_t)(c->weights_bytes / c->real), own = block * c->block,
-                  summed = side * c->side, used = cf_min(c->block, c->own - own);
-    const double *const totals = m->totals + group * all + (block * c->sides + side) * numbers;
-    double line[CF_TILE_CHANNELS * CF_MAX_LANES * 2];
-    for (int64_t tap = 0; tap < c->taps; ++tap) {
-        narrow(c, totals + tap * c->side * c->block, c->side * c->block, line);
-        for (int64_t l = 0; l < used; l += CF_MAX_LANES) {
-            const cf_lanes lanes = cf_lanes_make((own + l) * t->sample_stride, t->sample_stride, used - l);
-            cf_piece piece = tap_piece(c, gw, tap, group * t->group_stride + summed * t->channel_stride, &lanes);
+    const int64_t group = pair / c->sides / c->blocks, own = pair / c->sides % c->blocks * c->block,
+                  summed = pair % c->sides * c->side, used = cf_min(c->block, c->own - own),
+                  channels = cf_min(c->side, c->summed - summed), per_tap = c->side * c->block,
+                  place = place_of_pair(c, pair);
+    char *const sums = m->sums + place * (int64_t)c->real;
+    if (m->totals)
+        narrow(c, m->totals + place, block_sums(c), sums);
+    for (int64_t l = 0; l < used; l += CF_MAX_LANES) {
+        const cf_lanes lanes = cf_lanes_make((own + l) * t->sample_stride, t->sample_stride, used - l);
+        const int64_t first = group * t->group_stride + summed * t->channel_stride;
+        if (cf_has_dense_taps(c)) {
+            const cf_piece piece = tap_piece(c, gw, 0, first, &lanes);
+            store_elements(c, sums + (size_t)l * c->real, channels, &piece, t->channel_stride, accumulate);
+            continue;
+        }
+        for (int64_t tap = 0; tap < c->taps; ++tap) {
+            cf_piece piece = tap_piece(c, gw, tap, first, &lanes);
             piece.step = t->channel_stride;
-            piece.elements = cf_min(c->side, c->summed - summed);
-            c->kernels->store((char *)line + (size_t)l * c->real, c->block, &piece, accumulate);
+            piece.elements = channels;
+            c->kernels->store(sums + (size_t)(tap * per_tap + l) * c->real, c->block, &piece, accumulate);
         }
     }
 }
@@ -198,7 +230,8 @@ static void convolve_dense(const cf_convolution *c, const void *x, const void *g
                     .rows = c->desc.axis[0].taps * c->desc.axis[1].taps,
                     .accumulate = accumulate};
     const int64_t groups = c->desc.groups, pairs = groups * c->blocks * c->sides;
-    memset(d.m.totals, 0, (size_t)groups * (c->weights_bytes / c->real) * sizeof(double));
+    if (d.m.totals)
+        memset(d.m.totals, 0, (size_t)groups * (c->weights_bytes / c->real) * sizeof(double));
     for (; d.first < c->desc.batch; d.first += c->chunk) {
         d.samples = cf_min(c->chunk, c->desc.batch - d.first);
         cf_parallel_for(threads, d.samples * groups * (c->sides + c->blocks), do_pack, &d);
@@ -291,7 +324,7 @@ size_t cf_convolve_weights_scratch(const cf_convolution *c) {
         return (size_t)c->device->threads * thread_bytes(c) +
                (size_t)(c->parts * cf_channelwise_blocks(c) * c->desc.out_channels * block_sums(c)) * sizeof(double);
     return (size_t)c->chunk * groups * (c->signal_bytes + c->result_bytes) + groups * c->weights_bytes +
-           groups * (c->weights_bytes / c->real) * sizeof(double);
+           (c->chunk < c->desc.batch ? groups * (c->weights_bytes / c->real) * sizeof(double) : 0);
 }
 
 void cf_convolve_weights(const cf_convolution *c, const void *x, const void *gy, void *gw, bool accumulate,

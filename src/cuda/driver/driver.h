@@ -11,7 +11,8 @@
 #include <stdint.h>
 
 /* CUDA's enumerations, as integers of the same type. */
-typedef unsigned cf_cu_result, cf_cu_attribute, cf_cu_function_attribute, cf_cu_capture_mode, cf_cu_pointer_attribute;
+typedef unsigned cf_cu_result, cf_cu_attribute, cf_cu_function_attribute, cf_cu_capture_mode, cf_cu_pointer_attribute,
+    cf_cu_capture_status;
 typedef int cf_cu_device;
 typedef unsigned long long cf_cu_pointer; /* device memory */
 typedef struct CUctx_st *cf_cu_context;
@@ -48,7 +49,8 @@ struct CUlaunchConfig_st; /* cf_cu_launch_config */
     X(CF_CU_ACCESS_READWRITE, CU_POINTER_ATTRIBUTE_ACCESS_FLAG_READWRITE, 3)                       \
     X(CF_CU_LAUNCH_OVERLAPS, CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION, 6)             \
     X(CF_CU_STREAM_NON_BLOCKING, CU_STREAM_NON_BLOCKING, 1)                                        \
-    X(CF_CU_CAPTURE_RELAXED, CU_STREAM_CAPTURE_MODE_RELAXED, 2)
+    X(CF_CU_CAPTURE_RELAXED, CU_STREAM_CAPTURE_MODE_RELAXED, 2)                                    \
+    X(CF_CU_NOT_CAPTURING, CU_STREAM_CAPTURE_STATUS_NONE, 0)
 
 #define CF_CU_ENUMERATOR(name, cuda_name, value) name = value,
 enum {
@@ -112,6 +114,7 @@ typedef struct cf_cu_launch_config {
     X(cuStreamCreate, cuStreamCreate, (cf_cu_stream * stream, unsigned flags))                                      \
     X(cuStreamSynchronize, cuStreamSynchronize, (cf_cu_stream stream))                                              \
     X(cuStreamDestroy, cuStreamDestroy_v2, (cf_cu_stream stream))                                                   \
+    X(cuStreamIsCapturing, cuStreamIsCapturing, (cf_cu_stream stream, cf_cu_capture_status * status))               \
     X(cuThreadExchangeStreamCaptureMode, cuThreadExchangeStreamCaptureMode, (cf_cu_capture_mode * mode))            \
     X(cuEventCreate, cuEventCreate, (cf_cu_event * event, unsigned flags))                                          \
     X(cuEventRecord, cuEventRecord, (cf_cu_event event, cf_cu_stream stream))                                       \

@@ -67,9 +67,21 @@ conv_fft_status cf_gpu_event_record(const cf_gpu *gpu, cf_cu_event event, cf_cu_
     CF_GPU_RETURN(gpu, cuEventRecord, event, stream);
 }
 
+bool cf_gpu_is_capturing(const cf_gpu *gpu, cf_cu_stream stream) {
+    cf_cu_capture_status status = CF_CU_NOT_CAPTURING;
+    if (cf_gpu_enter(gpu) != CONV_FFT_SUCCESS)
+        return true;
+    const bool failed = gpu->driver.cuStreamIsCapturing(stream, &status) != 0;
+    cf_gpu_leave(gpu);
+    return failed || status != CF_CU_NOT_CAPTURING;
+}
+
 conv_fft_status cf_gpu_event_elapsed(const cf_gpu *gpu, cf_cu_event start, cf_cu_event end, float *ms) {
     CF_FORWARD(cf_gpu_enter(gpu));
+    cf_cu_capture_mode mode = CF_CU_CAPTURE_RELAXED; /* another thread may be capturing a stream */
+    gpu->driver.cuThreadExchangeStreamCaptureMode(&mode);
     conv_fft_status status = CF_CU(&gpu->driver, cuEventSynchronize, end);
+    gpu->driver.cuThreadExchangeStreamCaptureMode(&mode);
     if (status == CONV_FFT_SUCCESS)
         status = CF_CU(&gpu->driver, cuEventElapsedTime, ms, start, end);
     return cf_gpu_left(gpu, status);

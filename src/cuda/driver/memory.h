@@ -25,6 +25,9 @@ void cf_gpu_stream_destroy(const cf_gpu *gpu, cf_cu_stream stream);
 conv_fft_status cf_gpu_event_create(const cf_gpu *gpu, cf_cu_event *event);
 conv_fft_status cf_gpu_event_record(const cf_gpu *gpu, cf_cu_event event, cf_cu_stream stream);
 
+/* Whether the stream is being captured into a graph, or the driver does not say. */
+bool cf_gpu_is_capturing(const cf_gpu *gpu, cf_cu_stream stream);
+
 /* Wait for `end`, then return the time from start to end. */
 conv_fft_status cf_gpu_event_elapsed(const cf_gpu *gpu, cf_cu_event start, cf_cu_event end, float *ms);
 void cf_gpu_event_destroy(const cf_gpu *gpu, cf_cu_event event);

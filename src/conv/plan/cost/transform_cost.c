@@ -83,8 +83,8 @@ cf_stage_cost cf_cost_transform(const cf_device *device, const cf_spectrum *s, i
     const double operations = planes * 2.5 * points * log2(points > 2 ? points : 2) * odd * line;
     const double spectrum_bytes = passes * planes * (double)s->bins * 2.0 * (double)cf_dtype_bytes(s->dtype);
     /* Load and store handle the positions of the basis one by one. `extra` is the count of instructions that a
-     * line on tensor cores takes whatever its length. Short lines have rows only. */
-    const double extra = !lines ? 0.0 : points < 256.0 ? 400.0 : 17e3;
+     * line on tensor cores takes whatever its length, or a plane on a CPU. Short lines have rows only. */
+    const double extra = !device->is_gpu ? 1500.0 : !lines ? 0.0 : points < 256.0 ? 400.0 : 17e3;
     cf_stage_cost cost = cf_cost_of(device, tensor_bytes + spectrum_bytes, operations + planes * (points + extra),
                                     transform_rate(device, s, operand, tensor));
     const double line_blocks = lines ? line_factor(points, place) : 1.0;

@@ -1,0 +1,186 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Family `spatial` on the CPU: layers whose channels and positions fill vectors, tiles and packed blocks, and leave
+ * parts of them empty, with every set of kernels and several numbers of threads. Small layers of all kinds are in
+ * tests/conv/test_random.c. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "conv/plan/context.h"
+#include "support/device.h"
+#include "support/layer.h"
+#include "support/selection.h"
+
+#include "cpu/device.h"
+
+enum {
+    COUNT = TEST_AMOUNT(60, 12), /* random layers for each set of kernels */
+    THREADS = 3
+};
+
+static int64_t one_of(generator *g, const int64_t *list, int64_t count) { return list[random_int(g, 0, count - 1)]; }
+
+static void random_wide_channels(generator *g, conv_fft_problem *p) {
+    static const int64_t channels[] = {1, 2, 3, 4, 5, 8, 15, 16, 17, 31, 32, 33, 40, 48, 49, 65},
+                         groups[] = {1, 3, 8, 15, 16, 17, 33};
+    enum {
+        CHANNELS = sizeof channels / sizeof channels[0],
+        GROUPS = sizeof groups / sizeof groups[0]
+    };
+    if (random_once_in(g, 3)) { /* depthwise, perhaps with a multiplier */
+        p->groups = one_of(g, groups, GROUPS);
+        p->in_channels = p->groups;
+        p->out_channels = p->groups * random_int(g, 1, 3);
+        p->batch = random_once_in(g, 3) ? random_int(g, 14, 18) : random_int(g, 1, 3);
+        return;
+    }
+    p->groups = random_once_in(g, 4) ? 2 : 1;
+    p->in_channels = p->groups * one_of(g, channels, CHANNELS);
+    p->out_channels = p->groups * one_of(g, channels, CHANNELS);
+    p->batch = random_int(g, 1, 2);
+}
+
+/* Zero padding: every pass has the family. */
+static conv_fft_problem random_wide_problem(generator *g) {
+    static const int64_t longest[] = {230, 19, 7}, longest_kernel[] = {9, 5, 3};
+    conv_fft_problem p;
+    conv_fft_problem_init(&p, (int)random_int(g, 1, 3));
+    random_wide_channels(g, &p);
+    for (int a = 0; a < p.rank; a++) {
+        const bool plain = random_once_in(g, 2);
+        p.kernel[a] = random_int(g, 1, longest_kernel[p.rank - 1]);
+        p.stride[a] = plain ? 1 : random_int(g, 1, 3);
+        p.dilation[a] = plain ? 1 : random_int(g, 1, 3);
+        const int64_t reach = (p.kernel[a] - 1) * p.dilation[a] + 1;
+        p.pad_before[a] = random_int(g, 0, reach);
+        p.pad_after[a] = random_once_in(g, 2) ? p.pad_before[a] : random_int(g, 0, reach);
+        p.input[a] = reach + random_int(g, 0, longest[p.rank - 1]);
+    }
+    static const conv_fft_dtype dtypes[] = {CONV_FFT_FP32, CONV_FFT_FP32, CONV_FFT_FP64, CONV_FFT_BF16};
+    p.dtype = dtypes[random_int(g, 0, 3)];
+    p.tensor_layout = (conv_fft_layout)random_int(g, 0, 1);
+    p.weight_layout = (conv_fft_layout)random_int(g, 0, 1);
+    return p;
+}
+
+static conv_fft_plan_options spatial_options(void) {
+    conv_fft_plan_options options;
+    conv_fft_plan_options_init(&options);
+    for (int pass = 0; pass < 3; pass++)
+        options.strategy[pass] = "spatial";
+    return options;
+}
+
+static void check_wide_problems(void) {
+    const conv_fft_plan_options options = spatial_options();
+    for (int i = 0; i < COUNT; i++) {
+        char text[1024];
+        generator g = test_generator((uint64_t)i);
+        const conv_fft_problem p = random_wide_problem(&g);
+        describe_problem(&p, text, sizeof text);
+        case_begin(text, NULL);
+        layer l = layer_create(&p, &g);
+        conv_fft_plan *plan = test_plan(device_context(), &p, &options);
+        assert_non_null(plan);
+        layer_check_all(&l, plan);
+        conv_fft_plan_destroy(plan);
+        layer_destroy(&l);
+    }
+}
+
+static void test_wide_layers(void **state) {
+    NEED_DEVICE(state);
+    cf_cpu_device *const device = (cf_cpu_device *)device_context()->device;
+    const cf_kernels *const best = device->kernels;
+    int count;
+    const cf_kernels *const *const list = cf_cpu_kernels_list(&count);
+    for (int i = 0; i < count; i++) {
+        device->kernels = list[i];
+        check_wide_problems();
+    }
+    device->kernels = best;
+    assert_int_equal(case_failures(), 0);
+}
+
+/* ---------------------------------------------------------------------------------------------------------- threads */
+
+/* Results of all passes with this number of threads. */
+static void results_with(int threads, const char *line, float *results[3]) {
+    conv_fft_context_options context_options;
+    conv_fft_context *context;
+    conv_fft_context_options_init(&context_options);
+    context_options.device = CONV_FFT_DEVICE_CPU;
+    context_options.threads = threads;
+    assert_int_equal(conv_fft_context_create(&context_options, &context), CONV_FFT_SUCCESS);
+    const conv_fft_problem p = test_problem(line);
+    const conv_fft_plan_options options = spatial_options();
+    generator g = test_generator(0);
+    layer l = layer_create(&p, &g);
+    conv_fft_plan *plan = test_plan(context, &p, &options);
+    assert_non_null(plan);
+    assert_true(layer_check_all(&l, plan));
+    const tensor *const tensors[3] = {&l.y.tensor, &l.gx.tensor, &l.gw.tensor};
+    for (int i = 0; i < 3; i++) {
+        const size_t bytes = (size_t)tensors[i]->count * sizeof(float);
+        results[i] = test_alloc(bytes);
+        memcpy(results[i], tensors[i]->memory.data, bytes);
+    }
+    conv_fft_plan_destroy(plan);
+    layer_destroy(&l);
+    conv_fft_context_destroy(context);
+}
+
+/* The bits of results do not depend on the number of threads: blocks of an output are added in one order. */
+static void test_threads_give_the_same_bits(void **state) {
+    NEED_DEVICE(state);
+    static const char *const lines[] = {"in=3x20x33x18 out=40 kernel=3x3 pad=1",
+                                        "in=1x40x40x9 out=8 kernel=5x3 stride=2",
+                                        "in=5x24x30x30 out=24 kernel=5x5 pad=same groups=24",
+                                        "in=1x70x300 out=130 kernel=5 dilation=2", "in=17x1x64 out=1 kernel=9"};
+    for (size_t i = 0; i < sizeof lines / sizeof lines[0]; i++) {
+        const conv_fft_problem p = test_problem(lines[i]);
+        const ref_shape s = ref_shape_of(&p);
+        const int64_t count[3] = {ref_output_count(&s), ref_input_count(&s), ref_weight_count(&s)};
+        float *one[3], *several[3];
+        results_with(1, lines[i], one);
+        results_with(THREADS, lines[i], several);
+        for (int t = 0; t < 3; t++) {
+            assert_memory_equal(one[t], several[t], (size_t)count[t] * sizeof(float));
+            free(one[t]);
+            free(several[t]);
+        }
+    }
+}
+
+/* -------------------------------------------------------------------------------------------------------- refusals */
+
+static void expect_refusal(const char *line, int pass, conv_fft_status expected, const char *text) {
+    const conv_fft_problem p = test_problem(line);
+    conv_fft_plan_options options;
+    conv_fft_plan *plan = NULL;
+    conv_fft_plan_options_init(&options);
+    options.strategy[pass] = "spatial";
+    assert_int_equal(conv_fft_plan_create(device_context(), &p, &options, &plan), expected);
+    assert_non_null(strstr(conv_fft_last_error(), text));
+}
+
+static void test_refusals(void **state) {
+    NEED_DEVICE(state);
+    expect_refusal("in=1x1x8x8 out=1 kernel=3x3 pad=1 mode=reflect", 1, CONV_FFT_INVALID_ARGUMENT, "fold the padding");
+    expect_refusal("in=1x1x66000 out=1 kernel=65537", 0, CONV_FFT_INVALID_ARGUMENT, "65536 taps");
+    expect_refusal("in=1x1x5000 out=1 kernel=1 stride=1025", 0, CONV_FFT_INVALID_ARGUMENT, "strides up to 1024");
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_wide_layers),
+        cmocka_unit_test(test_threads_give_the_same_bits),
+        cmocka_unit_test(test_refusals),
+    };
+    return cmocka_run_group_tests(tests, device_cpu_setup, device_teardown);
+}
