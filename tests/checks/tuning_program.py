@@ -255,6 +255,26 @@ def explain_faults(place):
     yield from expect(place, ["explain", "--device=cpu", "--milliseconds=9", *words], 2, "^$", "only with --mode")
 
 
+def hint_faults(place):
+    """A record of another number of threads is used, and does not count as measured."""
+    words, net = LAYERS[2].split()[1:], place.write("c.txt", LAYERS[2])
+    yield from expect(place, ["tune", "--device=cpu", "--threads=3", net], 0)
+    record, = (r for r in place.records() if r["passes"] == 1)
+    record["strategy"] = ["staged basis=12x12 tiles=1x1 dilation=step overlap=save product=loop spectrum=fp32 chunk=1 "
+                          "groups=1 keep=none"]
+    del record["crc"]
+    record["written"] += 1
+    content = json.dumps(record, separators=(",", ":"))[1:]
+    name, = (name for name in os.listdir(place.path("cache")) if name.endswith(".jsonl"))
+    with open(os.path.join(place.path("cache"), name), "a", encoding="ascii") as file:
+        file.write(f'{{"crc":"{zlib.crc32(content.encode()):08x}",{content}\n')
+    yield from expect(place, ["explain", "--device=cpu", "--threads=3", *words], 0, "^  forward: chosen by a tuning rec")
+    yield from expect(place, ["explain", "--device=cpu", "--threads=2", *words], 0,
+                      "^  forward: chosen by a record of another number of threads$(.|\n)*staged basis=12x12")
+    yield from expect(place, ["cache", "show", "--device=cpu", "--threads=2"], 0, "^0 records of this device$")
+
+
+
 def cache_faults(place):
     net, other = place.write("net.txt", "\n".join(LAYERS)), place.write("one.txt", LAYERS[1])
     all_file, some = place.path("all.jsonl"), place.path("some.jsonl")
@@ -411,7 +431,7 @@ def kernel_faults(place):
 def main():
     found = []
     for check in [tune_faults, limit_faults, progress_faults, interrupt_faults, stop_faults, together_faults,
-                  explain_faults, cache_faults, path_faults, kernel_faults, network_faults]:
+                  explain_faults, hint_faults, cache_faults, path_faults, kernel_faults, network_faults]:
         with tempfile.TemporaryDirectory() as directory:
             found += check(Place(directory))
     print("\n".join(found) or "tuning program: good")
