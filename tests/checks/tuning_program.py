@@ -268,7 +268,7 @@ def hint_faults(place):
     name, = (name for name in os.listdir(place.path("cache")) if name.endswith(".jsonl"))
     with open(os.path.join(place.path("cache"), name), "a", encoding="ascii") as file:
         file.write(f'{{"crc":"{zlib.crc32(content.encode()):08x}",{content}\n')
-    yield from expect(place, ["explain", "--device=cpu", "--threads=3", *words], 0, "^  forward: chosen by a tuning rec")
+    yield from expect(place, ["explain", "--device=cpu", "--threads=3", *words], 0, "^  forward: chosen by a tuning")
     yield from expect(place, ["explain", "--device=cpu", "--threads=2", *words], 0,
                       "^  forward: chosen by a record of another number of threads$(.|\n)*staged basis=12x12")
     yield from expect(place, ["cache", "show", "--device=cpu", "--threads=2"], 0, "^0 records of this device$")
