@@ -71,6 +71,10 @@ endfunction()
 add_library(conv_fft ${objects})
 add_library(ConvFFT::conv_fft ALIAS conv_fft)
 conv_fft_finish_library(conv_fft)
+# Threads of src/cpu/parallel.c sleep in its code until the process ends, so dlclose() must not remove it.
+if(CMAKE_SYSTEM_NAME STREQUAL "Linux")
+  target_link_options(conv_fft PRIVATE LINKER:-z,nodelete)
+endif()
 set_target_properties(conv_fft PROPERTIES VERSION ${PROJECT_VERSION} SOVERSION ${abi})
 
 # The program that compiles kernels, in the folder conv_fft beside the library.

@@ -44,6 +44,9 @@
  *     returns; nothing synchronises. On a CPU context the stream is ignored and the work is done on return.
  * THREADS   A context and a plan are immutable after creation: any number of threads may use one at once,
  *     each with its own workspace and outputs. Destroying a plan or a context must not overlap a use of it.
+ *     On a CPU, a call computes on several threads if its work is worth it. All calls of a process share these threads.
+ *     By default there are as many as OpenMP gives, but no more than the affinity mask and the quota of the process's
+ *     control groups (rounded up) allow. conv_fft_context_description() says how many.
  *     After fork(), a child of a process that has computed on several threads computes on one; a GPU context stays
  *     with its process (CUDA's rule).
  * ERRORS    Every call returns a conv_fft_status. conv_fft_last_error() then gives, for the calling thread,
@@ -148,7 +151,7 @@ typedef enum conv_fft_log_level {
 /** Start from conv_fft_context_options_init(): other options are refused. */
 typedef struct conv_fft_context_options {
     int device;                   /**< CONV_FFT_DEVICE_AUTO (default), CONV_FFT_DEVICE_CPU, or a GPU ordinal */
-    int threads;                  /**< CPU threads a call may use, to 4096; 0 (default): OpenMP's maximum now */
+    int threads;                  /**< CPU threads a call may use, to 4096; 0 (default): see THREADS */
     conv_fft_log_level log_level; /**< default CONV_FFT_LOG_DEFAULT */
     /** NULL (default): CONV_FFT_CACHE_DIR, else $XDG_CACHE_HOME/conv_fft, else ~/.cache/conv_fft */
     const char *cache_directory;
@@ -534,7 +537,10 @@ CONV_FFT_API conv_fft_status conv_fft_backward_kept(const conv_fft_plan *plan, c
  * line; docs/tuning.md has the rules. CONV_FFT_RECORD names a file that collects the problem lines for which a plan
  * found no record.
  *
- * On a CPU, records belong to a processor, a number of threads, and OpenBLAS being there or not. */
+ * On a CPU, records belong to a processor, a number of threads, and OpenBLAS being there or not. A plan that measures
+ * nothing and finds no record takes the strategies of the nearest number of threads, if there is a record of it. This
+ * counts as a miss. If other work on the host disturbs a measurement, and repeats do not help, a warning says so, and
+ * no record is written. */
 
 /** Which of two records for one problem stays. */
 typedef enum conv_fft_tune_policy {

@@ -118,6 +118,10 @@ static int show(const options *o, conv_fft_context *context) {
     showing s = {.verbose = o->verbose, .document = o->json ? json_begin("cache show", context) : NULL};
     if (s.document)
         json_object_set_new(s.document, "records", json_array());
+    else {
+        printf("# ");
+        print_wrapped(conv_fft_context_description(context), 2, 2);
+    }
     if (conv_fft_tune_foreach(context, show_record, &s) != CONV_FFT_SUCCESS) {
         json_decref(s.document);
         return library_error("no records");

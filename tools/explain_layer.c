@@ -130,21 +130,43 @@ static int show_deciding(const conv_fft_tune_record *r, void *user) {
     return 0;
 }
 
-static int show_source(conv_fft_context *context, const conv_fft_plan *plan, const layer_line *layer, json_t *object) {
+/* Whether a plan without measured times has other strategies than the cost model chooses. Then they are those of a
+ * record of another number of threads. */
+static bool is_a_hint(const options *o, conv_fft_context *context, const conv_fft_plan *plan, const layer_line *layer,
+                      conv_fft_pass set) {
+    char chosen[STRATEGY_BYTES] = "", models[STRATEGY_BYTES] = "";
+    conv_fft_plan_options po;
+    conv_fft_plan *model = NULL;
+    conv_fft_plan_options_init(&po);
+    po.tuning = CONV_FFT_TUNE_OFF;
+    po.workspace_limit = (uint64_t)o->workspace_limit;
+    const bool known = conv_fft_plan_create(context, &layer->problem, &po, &model) == CONV_FFT_SUCCESS &&
+                       read_strategies(plan, set, chosen) == CONV_FFT_SUCCESS &&
+                       read_strategies(model, set, models) == CONV_FFT_SUCCESS;
+    conv_fft_plan_destroy(model);
+    return known && strcmp(chosen, models) != 0;
+}
+
+static int show_source(const options *o, conv_fft_context *context, const conv_fft_plan *plan, const layer_line *layer,
+                       json_t *object) {
     static const conv_fft_pass sets[] = {CONV_FFT_FORWARD, CONV_FFT_BACKWARD};
     for (int i = 0; i < 2; ++i) {
         conv_fft_description d;
         if (conv_fft_plan_describe(plan, sets[i], &d) != CONV_FFT_SUCCESS)
             return layer_error(layer);
         deciding by = {layer->text, sets[i], d.measured_ms, d.measured_ms < 0, object != NULL, NULL};
+        const bool hint = by.found && is_a_hint(o, context, plan, layer, sets[i]);
         if (by.found && !object)
-            printf("  %s: chosen by the cost model, because no tuning record can be used\n", pass_word(sets[i]));
+            printf("  %s: chosen by %s\n", pass_word(sets[i]),
+                   hint ? "a record of another number of threads"
+                        : "the cost model, because no tuning record can be used");
         else if (!by.found && conv_fft_tune_foreach(context, show_deciding, &by) != CONV_FFT_SUCCESS)
             return library_error("no records");
         if (object)
             json_append(object, "chosen",
                         by.object ? by.object
-                                  : json_pack("{s:s, s:s}", "pass", pass_word(sets[i]), "chosen_by", "model"));
+                                  : json_pack("{s:s, s:s}", "pass", pass_word(sets[i]), "chosen_by",
+                                              hint ? "record of other threads" : "model"));
     }
     return 0;
 }
@@ -269,7 +291,7 @@ static int explain_plan(const options *o, conv_fft_context *context, const conv_
                         json_t *object) {
     static const conv_fft_pass passes[] = {CONV_FFT_FORWARD, CONV_FFT_BACKWARD_DATA, CONV_FFT_BACKWARD_WEIGHTS,
                                            CONV_FFT_BACKWARD};
-    int failed = show_source(context, plan, layer, object);
+    int failed = show_source(o, context, plan, layer, object);
     for (size_t i = 0; i < sizeof passes / sizeof passes[0] && !failed && !interrupted; ++i) {
         pass_view v = {.pass = passes[i]};
         if ((o->measure ? conv_fft_profile(plan, v.pass, (int)o->measure, &v.d)

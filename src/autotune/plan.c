@@ -175,6 +175,30 @@ static conv_fft_status look_up(planning *p, const cf_record_key *key, cf_record 
     return CONV_FFT_SUCCESS;
 }
 
+/* For a set of passes without a record: take the strategies of the nearest number of threads, if there is a record of
+ * it. They are a better guess than the cost model's, but the set counts as not measured. */
+static conv_fft_status adopt_hint(planning *p, const cf_record_key *key) {
+    cf_record_key tried = *key;
+    cf_strategy strategy[CF_PASS_COUNT];
+    memset(strategy, 0, sizeof strategy);
+    for (int i = 0; i < (key->workspace_class ? 2 : 1); ++i) {
+        cf_record record;
+        bool there;
+        tried.workspace_class = i == 0 ? key->workspace_class : 0;
+        CF_FORWARD(cf_tuner_find_hint(p->context->tuner, &tried, &record, &there));
+        if (!there || !read_record(p, &record, strategy))
+            continue;
+        adopt(p, key->passes, &record, strategy);
+        if (key->passes <= CONV_FFT_BACKWARD)
+            p->seconds[key->passes] = 0.0;
+        cf_log(p->context->log_level, CONV_FFT_LOG_INFO,
+               "%s of %.300s: the strategies of a record of another number of threads", cf_pass_text(key->passes),
+               key->problem);
+        break;
+    }
+    return CONV_FFT_SUCCESS;
+}
+
 /* ---- searches */
 
 /* The searches for sets of passes that have no record, or are measured again. */
@@ -250,6 +274,8 @@ static conv_fft_status tune_set(planning *p, int set, sought *s) {
         p->key = key;
         ++p->hits;
     }
+    if (event != CF_TUNER_HIT && mode < CONV_FFT_TUNE_MEASURE)
+        CF_FORWARD(adopt_hint(p, &key));
     const bool enough = event == CF_TUNER_HIT && record.mode >= mode && !p->options->tune_again;
     if (mode < CONV_FFT_TUNE_MEASURE || enough)
         return CONV_FFT_SUCCESS;

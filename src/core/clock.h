@@ -5,4 +5,7 @@
 /* Seconds of a steady clock. */
 double cf_clock_seconds(void);
 
+/* Seconds that the threads of this process have computed, together. */
+double cf_clock_process_seconds(void);
+
 #endif

@@ -4,12 +4,14 @@
 
 #include "core/arith.h"
 #include "cpu/device.h"
-#include "cpu/parallel.h"
+#include "cpu/processors.h"
 
-#include <pthread.h>
-#include <stdatomic.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
+#ifdef _OPENMP
+#include <omp.h>
+#endif
 #if defined(CF_HAVE_AVX2) || defined(CF_HAVE_AVX512)
 #include <cpuid.h>
 #endif
@@ -96,26 +98,9 @@ const cf_kernels *const *cf_cpu_kernels_list(int *count) {
     return all_kernels + first;
 }
 
-/* OpenMP's threads do not survive a fork, and GNU's OpenMP would wait for them forever. So a child process computes on
- * one thread if its parent has used several. */
-static atomic_bool has_threads, forked;
-static pthread_once_t watched = PTHREAD_ONCE_INIT;
-
-static void child_begins(void) {
-    if (atomic_load_explicit(&has_threads, memory_order_relaxed))
-        atomic_store_explicit(&forked, true, memory_order_relaxed);
-}
-
-static void watch_forks(void) { pthread_atfork(NULL, NULL, child_begins); }
-
 int cf_cpu_threads(const cf_device *device, int64_t tasks, double work) {
-    const double min_work = 5e4; /* about ten microseconds on one thread */
-    if (work < min_work || atomic_load_explicit(&forked, memory_order_relaxed))
-        return 1;
-    const int threads = (int)cf_max(1, cf_min(device->threads, tasks));
-    if (threads > 1)
-        atomic_store_explicit(&has_threads, true, memory_order_relaxed);
-    return threads;
+    const double min_work = 4e5, threads = work / min_work; /* for twenty microseconds of each thread */
+    return (int)fmax(1.0, fmin(threads, (double)cf_min(device->threads, tasks)));
 }
 
 /* Speeds measured on a two-core server with AVX-512, FP32, one thread. They only rank strategies, so one set of ratios
@@ -135,22 +120,41 @@ static void set_properties(cf_cpu_device *device, int rank) { /* rank: of its ke
     device->base.group_bytes = 8e6;
 }
 
+/* OpenMP's setting, which programs and their users know, but no more threads than processors. */
+static int default_threads(const cf_processors *processors) {
+#ifdef _OPENMP
+    return (int)cf_max(1, cf_min(omp_get_max_threads(), processors->count));
+#else
+    return processors->count;
+#endif
+}
+
+/* "2 threads", and how many processors there are for them if that is unusual. */
+static void describe_threads(int threads, const cf_processors *processors, char *text, size_t bytes) {
+    const int length = snprintf(text, bytes, "%d thread%s", threads, threads == 1 ? "" : "s");
+    if (threads > processors->count)
+        snprintf(text + length, bytes - (size_t)length, " on %d processor%s", processors->count,
+                 processors->count == 1 ? "" : "s");
+    else if (processors->by_quota)
+        snprintf(text + length, bytes - (size_t)length, " within a quota of %.3g processors", processors->quota);
+}
+
 conv_fft_status cf_cpu_create(int threads, conv_fft_log_level level, cf_device **device) {
     cf_cpu_device *cpu = calloc(1, sizeof *cpu);
     if (!cpu)
         return cf_fail_memory(sizeof *cpu, "the CPU device");
     int count;
-    char blas[160];
+    char blas[160], thread_text[64];
+    const cf_processors processors = cf_processors_find("");
     level = cf_log_level(level);
     cpu->kernels = cf_cpu_kernels_list(&count)[0];
     cf_blas_open(&cpu->blas, blas, sizeof blas);
-    pthread_once(&watched, watch_forks);
     cpu->base.ops = &operations;
-    cpu->base.threads = threads > 0 ? threads : (int)cf_max(1, cf_thread_limit());
+    cpu->base.threads = threads > 0 ? threads : default_threads(&processors);
     cpu->base.has_blas = cpu->blas.cgemm != NULL;
     set_properties(cpu, count - 1);
-    snprintf(cpu->description, sizeof cpu->description, "CPU, %s, %d thread%s, %s", cpu->kernels->name,
-             cpu->base.threads, cpu->base.threads == 1 ? "" : "s", blas);
+    describe_threads(cpu->base.threads, &processors, thread_text, sizeof thread_text);
+    snprintf(cpu->description, sizeof cpu->description, "CPU, %s, %s, %s", cpu->kernels->name, thread_text, blas);
     if (!cpu->base.has_blas)
         cf_log(level, CONV_FFT_LOG_WARNING, "OpenBLAS was not found; products of many channels will be slow");
     *device = &cpu->base;

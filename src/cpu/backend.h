@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The CPU as a device: the stage interface by vectorised transforms over planes, OpenBLAS and OpenMP. */
+/* The CPU as a device: the stage interface by vectorised transforms over planes, and OpenBLAS. */
 #ifndef CF_CPU_CPU_H
 #define CF_CPU_CPU_H
 
 #include "core/device_ops.h"
 #include "core/log.h"
 
-/* threads: the number that a call may use; 0: OpenMP's current maximum. OUT_OF_MEMORY. */
+/* threads: the number that a call may use; 0: OpenMP's current maximum, but at most
+ * the processors that the affinity mask and the quota of the control groups allow. OUT_OF_MEMORY. */
 conv_fft_status cf_cpu_create(int threads, conv_fft_log_level level, cf_device **device);
 void cf_cpu_destroy(cf_device *device);
 

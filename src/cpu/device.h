@@ -17,7 +17,7 @@ typedef struct cf_cpu_device {
 static inline const cf_cpu_device *cf_cpu(const cf_device *device) { return (const cf_cpu_device *)device; }
 
 /* The number of threads for `work`, the larger number of floating-point operations and bytes, in `tasks` that can run
- * in parallel. It is one if waking other threads would cost more than it saves. */
+ * in parallel. It grows with the work, and is one if waking other threads would cost more than it saves. */
 int cf_cpu_threads(const cf_device *device, int64_t tasks, double work);
 
 /* Every set of kernels that was built and that this CPU can run, best first; `*count` of them. */

@@ -78,17 +78,15 @@ static int64_t next_position(const cf_fold_desc *desc, int axis, int64_t element
     return cf_min(next, padded);
 }
 
-#define CF_ADD_RUN(name, type)                                                             \
-    static void name(const fold_run *run, const type *row, double *sum) {                  \
-        const int64_t e = run->element, q = run->position;                                 \
-        if (run->element_step == 1 && run->position_step == 1) {                           \
-            CF_PRAGMA(omp simd)                                                            \
-            for (int64_t j = 0; j < run->count; ++j)                                       \
-                sum[e + j] += (double)row[q + j];                                          \
-        } else {                                                                           \
-            for (int64_t j = 0; j < run->count; ++j)                                       \
-                sum[e + j * run->element_step] += (double)row[q + j * run->position_step]; \
-        }                                                                                  \
+#define CF_ADD_RUN(name, type)                                                                             \
+    static void name(const fold_run *run, const type *row, double *sum) {                                  \
+        const int64_t e = run->element, q = run->position;                                                 \
+        if (run->element_step == 1 && run->position_step == 1) {                                           \
+            _Pragma("omp simd") for (int64_t j = 0; j < run->count; ++j) sum[e + j] += (double)row[q + j]; \
+        } else {                                                                                           \
+            for (int64_t j = 0; j < run->count; ++j)                                                       \
+                sum[e + j * run->element_step] += (double)row[q + j * run->position_step];                 \
+        }                                                                                                  \
     }
 CF_ADD_RUN(add_run_float, float)
 CF_ADD_RUN(add_run_double, double)
@@ -132,21 +130,33 @@ static void fold_plane(const cf_cpu_device *device, const cf_fold_desc *desc, co
     }
 }
 
+typedef struct fold_loop {
+    const cf_cpu_device *device;
+    const cf_fold_desc *desc;
+    const char *scratch;
+    char *tensor;
+    int64_t groups, plane; /* bytes of a plane */
+    bool accumulate;
+} fold_loop;
+
+static void fold_one(const void *user, int64_t i, int thread) {
+    const fold_loop *const f = user;
+    const cf_tensor *const t = &f->desc->tensor;
+    const int64_t channel = i % f->desc->channels, group = i / f->desc->channels % f->groups,
+                  sample = i / f->desc->channels / f->groups;
+    const int64_t offset = sample * t->sample_stride + group * t->group_stride + channel * t->channel_stride;
+    (void)thread;
+    fold_plane(f->device, f->desc, f->scratch + i * f->plane, f->tensor + offset * (int64_t)cf_dtype_bytes(t->dtype),
+               f->accumulate);
+}
+
 conv_fft_status cf_cpu_fold(cf_device *device, const cf_fold_desc *desc, const void *scratch, int64_t samples,
                             int64_t groups, void *tensor, bool accumulate, struct CUstream_st *stream) {
     (void)stream;
     const int64_t planes = samples * groups * desc->channels;
     const int64_t plane =
         desc->padded[0] * desc->padded[1] * desc->padded[2] * (int64_t)cf_dtype_bytes(desc->scratch_dtype);
-    const int64_t bytes = (int64_t)cf_dtype_bytes(desc->tensor.dtype);
-    CF_PARALLEL_FOR_STATIC(cf_cpu_threads(device, planes, (double)planes * (double)plane))
-    for (int64_t i = 0; i < planes; ++i) {
-        const int64_t channel = i % desc->channels, group = i / desc->channels % groups,
-                      sample = i / desc->channels / groups;
-        const int64_t offset = sample * desc->tensor.sample_stride + group * desc->tensor.group_stride +
-                               channel * desc->tensor.channel_stride;
-        fold_plane(cf_cpu(device), desc, (const char *)scratch + i * plane, (char *)tensor + offset * bytes,
-                   accumulate);
-    }
+    const fold_loop call = {cf_cpu(device), desc, scratch, tensor, groups, plane, accumulate};
+    cf_parallel_for(cf_cpu_threads(device, planes, (double)planes * (double)plane), planes, fold_one, &call);
     return CONV_FFT_SUCCESS;
 }

@@ -32,6 +32,7 @@ static int follow(int64_t done, int64_t total, void *user) {
 }
 
 double __wrap_cf_clock_seconds(void); /* virtual_clock.c, and the next one */
+double __wrap_cf_clock_process_seconds(void);
 conv_fft_status __wrap_cf_bench_buffers_create(cf_device *device, const cf_gpu *gpu, const cf_layer *layer, int passes,
                                                const cf_bench_buffers_sizes *sizes, cf_bench_buffers *buffers);
 

@@ -80,18 +80,18 @@ conv_fft_status __wrap_cf_plan_create(const cf_layer *l, cf_device *device, int 
 }
 
 conv_fft_status __real_cf_bench_buffers_time(const cf_bench_buffers *buffers, const conv_fft_plan *plan,
-                                             double *seconds);
+                                             cf_run_time *time);
 conv_fft_status __wrap_cf_bench_buffers_time(const cf_bench_buffers *buffers, const conv_fft_plan *plan,
-                                             double *seconds);
+                                             cf_run_time *time);
 conv_fft_status __wrap_cf_bench_buffers_time(const cf_bench_buffers *buffers, const conv_fft_plan *plan,
-                                             double *seconds) {
-    const conv_fft_status status = __real_cf_bench_buffers_time(buffers, plan, seconds);
+                                             cf_run_time *time) {
+    const conv_fft_status status = __real_cf_bench_buffers_time(buffers, plan, time);
     timed_already = true;
     if (!times_are_invented)
         return status;
-    *seconds = 0.0;
+    time->seconds = 0.0;
     for (int pass = 0; pass < CF_PASS_COUNT; ++pass)
-        *seconds += buffers->passes & 1 << pass ? 1e-3 * invented_ms(&plan->pass[pass].strategy, pass) : 0.0;
+        time->seconds += buffers->passes & 1 << pass ? 1e-3 * invented_ms(&plan->pass[pass].strategy, pass) : 0.0;
     return status;
 }
 

@@ -15,6 +15,7 @@
 
 /* support/virtual_clock.c and support/virtual_runs.c */
 double __wrap_cf_clock_seconds(void);
+double __wrap_cf_clock_process_seconds(void);
 conv_fft_status __wrap_cf_bench_buffers_create(cf_device *device, const cf_gpu *gpu, const cf_layer *layer, int passes,
                                                const cf_bench_buffers_sizes *sizes, cf_bench_buffers *buffers);
 conv_fft_status __wrap_cf_plan_create(const cf_layer *l, cf_device *device, int passes,

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Lists of problems that are tuned; files of records that are saved, loaded and merged; problems that have no record.
  * The clock is that of test_tune.c. */
+#include "autotune/records/record_format.h"
 #include "support/layer.h"
 #include "support/temp_dirs.h"
 #include "support/tuning.h"
@@ -18,6 +19,7 @@
 
 /* support/virtual_clock.c and support/virtual_runs.c */
 double __wrap_cf_clock_seconds(void);
+double __wrap_cf_clock_process_seconds(void);
 conv_fft_status __wrap_cf_bench_buffers_create(cf_device *device, const cf_gpu *gpu, const cf_layer *layer, int passes,
                                                const cf_bench_buffers_sizes *sizes, cf_bench_buffers *buffers);
 conv_fft_status __wrap_cf_plan_create(const cf_layer *l, cf_device *device, int passes,
@@ -208,6 +210,107 @@ static void several_ranks(void **state) {
     }
 }
 
+/* The forward strategy of a plan that measures nothing. It was never measured on this device. */
+static choice hinted(const char *directory, int threads) {
+    conv_fft_context *context = test_context_in(directory, threads);
+    const choice c = choose(context, tuned_line, NULL);
+    assert_true(c.forward_ms < 0.0 && c.backward_ms < 0.0);
+    int count = 0;
+    assert_int_equal(conv_fft_tune_foreach(context, count_record, &count), CONV_FFT_SUCCESS);
+    assert_int_equal(count, 0);
+    EXPECT_COUNTS(context, 0, 0, 2, 0);
+    conv_fft_context_destroy(context);
+    return c;
+}
+
+static void put_forward(const char *directory, int threads, const char *strategy) {
+    conv_fft_context *context = test_context_in(directory, threads);
+    put_record(context, tuned_line, CONV_FFT_FORWARD, 0, 0, 100, (const char *const[3]){strategy, NULL, NULL});
+    conv_fft_context_destroy(context);
+}
+
+/* Without a record of its number of threads, a plan takes that of the nearest number on the same CPU. */
+static void other_numbers_of_threads(void **state) {
+    static const char few[] = STAGED_LINE("12x14", "2x2"), many[] = STAGED_LINE("9x24", "3x1"),
+                      own[] = STAGED_LINE("6x24", "5x1");
+    const char *here = scratch_path(*state, "here"), *empty = scratch_path(*state, "empty");
+    const choice model = hinted(here, 2);
+    put_forward(here, 4, few);
+    put_forward(here, 16, many);
+    const struct {
+        int threads;
+        const char *basis;
+    } cases[] = {{1, "basis=12x14 "}, {2, "basis=12x14 "}, {9, "basis=12x14 "}, {10, "basis=12x14 "},
+                 {11, "basis=9x24 "}, {15, "basis=9x24 "}, {64, "basis=9x24 "}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; ++i) {
+        const choice c = hinted(here, cases[i].threads);
+        assert_non_null(strstr(c.text, cases[i].basis)); /* the other passes have no such basis */
+        assert_null(strstr(strchr(c.text, '\n'), cases[i].basis));
+    }
+    conv_fft_context *context = tuning_context(here);
+    conv_fft_plan_options options = options_with(CONV_FFT_TUNE_OFF);
+    assert_string_equal(choose(context, tuned_line, &options).text, model.text);
+    const char *forward[3] = {own, NULL, NULL};
+    put_record(context, tuned_line, CONV_FFT_FORWARD, 0, 0, 100, forward);
+    const choice exact = choose(context, tuned_line, NULL);
+    assert_non_null(strstr(exact.text, "basis=6x24 "));
+    assert_true(exact.forward_ms > 0.0);
+    /* A hint is not saved as a record, and no reason not to measure. */
+    const char *file = scratch_path(*state, "saved.jsonl");
+    assert_int_equal(conv_fft_tune_save(context, file), CONV_FFT_SUCCESS);
+    size_t bytes;
+    char *const saved = scratch_read(file, &bytes);
+    assert_int_equal(occurrences(saved, "\"problem\""), 1);
+    free(saved);
+    conv_fft_context_destroy(context);
+    context = test_context_in(here, 3);
+    options.tuning = CONV_FFT_TUNE_MEASURE;
+    assert_true(choose(context, tuned_line, &options).forward_ms > 0.0);
+    EXPECT_COUNTS(context, 2, 0, 2, 0);
+    conv_fft_context_destroy(context);
+    /* The folders of CONV_FFT_TUNE_PATH have hints, too: the saved file is of 2 threads. A hint with a limit that does
+     * not fit, and a strategy that is unknown, are passed over. */
+    assert_int_equal(setenv("CONV_FFT_TUNE_PATH", *state, 1), 0);
+    const choice shipped = hinted(empty, 5);
+    assert_non_null(strstr(shipped.text, "basis=6x24 "));
+    context = test_context_in(empty, 5);
+    options = options_with(CONV_FFT_TUNE_CACHED);
+    options.workspace_limit = 99;
+    const conv_fft_problem p = problem_of(tuned_line);
+    conv_fft_plan *plan = NULL;
+    assert_int_not_equal(conv_fft_plan_create(context, &p, &options, &plan), CONV_FFT_SUCCESS);
+    conv_fft_context_destroy(context);
+    assert_int_equal(setenv("CONV_FFT_TUNE_PATH", "", 1), 0);
+    put_forward(empty, 6, "unknown strategy");
+    assert_string_equal(hinted(empty, 5).text, hinted(scratch_path(*state, "nothing"), 5).text);
+}
+
+/* Only the number of threads may differ. */
+static void hints_are_of_the_same_cpu(void **state) {
+    static const struct {
+        const char *device, *kind;
+        int64_t version, abi;
+        int threads;
+    } headers[] = {
+        {"a cpu", "cpu, threads 16, blas", 1, 1, 16},         {"a cpu", "cpu, threads 16, blas", 1, 0, 16},
+        {"a cpu", "cpu, threads 4, blas", 1, 1, 0},           {"a cpu", "cpu, threads 16, no blas", 1, 1, 0},
+        {"another cpu", "cpu, threads 16, blas", 1, 1, 0},    {"a cpu", "cpu, threads 16, blas", 2, 1, 0},
+        {"a cpu", "cpu, threads 16, blas", 1, 2, 0},          {"a cpu", "cpu, threads -3, blas", 1, 1, 0},
+        {"a cpu", "cpu, threads 99999999999, blas", 1, 1, 0}, {"a cpu", "gpu, compute 9.0", 1, 1, 0},
+    };
+    const cf_fingerprint device = {"a cpu", "cpu, threads 4, blas", "", 1, 1};
+    (void)state;
+    for (size_t i = 0; i < sizeof headers / sizeof *headers; ++i) {
+        cf_fingerprint header = {.version = headers[i].version, .abi = headers[i].abi};
+        int own;
+        snprintf(header.device, sizeof header.device, "%s", headers[i].device);
+        snprintf(header.kind, sizeof header.kind, "%s", headers[i].kind);
+        assert_int_equal(cf_fingerprint_other_threads(&device, &header, &own), headers[i].threads);
+        assert_int_equal(own, 4);
+        assert_int_equal(cf_fingerprint_other_threads(&(cf_fingerprint){"a", "gpu", "", 1, 1}, &header, &own), 0);
+    }
+}
+
 #define IN_SCRATCH(test) cmocka_unit_test_setup_teardown(test, scratch_create, scratch_remove)
 
 int main(int argc, char **argv) {
@@ -219,6 +322,8 @@ int main(int argc, char **argv) {
         IN_SCRATCH(merged_choice_comes_first),
         IN_SCRATCH(untuned_log),
         IN_SCRATCH(several_ranks),
+        IN_SCRATCH(other_numbers_of_threads),
+        cmocka_unit_test(hints_are_of_the_same_cpu),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

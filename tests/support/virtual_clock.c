@@ -5,9 +5,11 @@
 
 #include <stdatomic.h>
 
-static atomic_llong nanoseconds;
+static atomic_llong nanoseconds, lost;
 
 double __wrap_cf_clock_seconds(void) { return 1e-9 * (double)atomic_fetch_add(&nanoseconds, 1000); }
+
+double __wrap_cf_clock_process_seconds(void) { return 1e-9 * (double)(atomic_load(&nanoseconds) - atomic_load(&lost)); }
 
 conv_fft_status __real_cf_bench_buffers_create(cf_device *device, const cf_gpu *gpu, const cf_layer *layer, int passes,
                                                const cf_bench_buffers_sizes *sizes, cf_bench_buffers *buffers);
@@ -19,6 +21,11 @@ conv_fft_status __wrap_cf_bench_buffers_create(cf_device *device, const cf_gpu *
 }
 
 void clock_advance(double seconds) { atomic_fetch_add(&nanoseconds, (long long)(1e9 * seconds)); }
+
+void clock_lose(double seconds) {
+    clock_advance(seconds);
+    atomic_fetch_add(&lost, (long long)(1e9 * seconds));
+}
 
 static uint64_t number_of(const char *text) {
     uint64_t number = 0;

@@ -9,12 +9,17 @@
 
 /* Each call advances the clock by a microsecond. */
 double __wrap_cf_clock_seconds(void);
+/* The same, but for the seconds of clock_lose(). */
+double __wrap_cf_clock_process_seconds(void);
 /* A page is written between runs, instead of more data than fit a cache. */
 conv_fft_status __wrap_cf_bench_buffers_create(cf_device *device, const cf_gpu *gpu, const cf_layer *layer, int passes,
                                                const cf_bench_buffers_sizes *sizes, cf_bench_buffers *buffers);
 
 /** May be called by any thread. */
 void clock_advance(double seconds);
+
+/** The clock advances while other processes have the processors. */
+void clock_lose(double seconds);
 
 /** The time of a run of these passes of a plan: it grows with the basis, and is multiplied by 1 to 8, depending on
  * strategy and seed. So each seed has other winners. */

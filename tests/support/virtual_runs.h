@@ -11,6 +11,8 @@ typedef struct virtual_run_state {
     int spoiled;           /* runs of these */
     bool steady;           /* every run of a staged pass takes 20 ms */
     int count;             /* runs of passes */
+    int lost_until;        /* of the runs before this one, other work takes processors from each `lost_every`-th, for */
+    int lost_every;        /* 30 ms and more */
 } virtual_run_state;
 extern virtual_run_state virtual_runs;
 

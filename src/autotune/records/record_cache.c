@@ -8,6 +8,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -51,6 +52,10 @@ static bool ends_as_records(const char *name) {
     return length > end && name[0] != '.' && strcmp(name + length - end, ".jsonl") == 0;
 }
 
+enum {
+    HINTS = INT_MIN /* instead of a rank: records of other numbers of threads */
+};
+
 /* Read all files of records in a directory whose names begin with `stem`. */
 static conv_fft_status read_folder(cf_record_cache *cache, int folder, const char *stem, int rank, cf_records *records,
                                    int64_t *corrupt) {
@@ -63,11 +68,12 @@ static conv_fft_status read_folder(cf_record_cache *cache, int folder, const cha
     }
     conv_fft_status status = CONV_FFT_SUCCESS;
     for (const struct dirent *item; status == CONV_FFT_SUCCESS && (item = readdir(directory)) != NULL;) {
-        cf_file_counts counts;
+        cf_file_counts counts = {0};
         if (!ends_as_records(item->d_name) || strncmp(item->d_name, stem, strlen(stem)) != 0)
             continue;
-        status =
-            cf_record_file_read(descriptor, item->d_name, &cache->fingerprint, stem[0] != '\0', rank, records, &counts);
+        status = rank == HINTS ? cf_record_file_read_hints(descriptor, item->d_name, &cache->fingerprint, records)
+                               : cf_record_file_read(descriptor, item->d_name, &cache->fingerprint, stem[0] != '\0',
+                                                     rank, records, &counts);
         *corrupt += counts.damaged + counts.unknown;
         if (status == CONV_FFT_IO_ERROR) {
             cf_log(cache->log_level, CONV_FFT_LOG_WARNING, "%s", conv_fft_last_error());
@@ -79,13 +85,13 @@ static conv_fft_status read_folder(cf_record_cache *cache, int folder, const cha
     return status;
 }
 
-static conv_fft_status read_path(cf_record_cache *cache, cf_records *records, int64_t *corrupt) {
+static conv_fft_status read_path(cf_record_cache *cache, bool hints, cf_records *records, int64_t *corrupt) {
     const char *list = cf_environment("CONV_FFT_TUNE_PATH");
     char name[1024];
     for (int rank = CF_RANK_PATH; cf_next_folder(&list, name, sizeof name); --rank) {
         const int folder = open(name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
         if (folder >= 0) {
-            const conv_fft_status status = read_folder(cache, folder, "", rank, records, corrupt);
+            const conv_fft_status status = read_folder(cache, folder, "", hints ? HINTS : rank, records, corrupt);
             close(folder);
             CF_FORWARD(status);
         } else {
@@ -118,7 +124,7 @@ static conv_fft_status read_directory(cf_record_cache *cache, cf_records *record
 
 conv_fft_status cf_record_cache_read(cf_record_cache *cache, cf_records *records, int64_t *corrupt) {
     CF_FORWARD(read_directory(cache, records, corrupt));
-    return read_path(cache, records, corrupt);
+    return read_path(cache, false, records, corrupt);
 }
 
 conv_fft_status cf_record_cache_read_again(cf_record_cache *cache, cf_records *records) {
@@ -126,6 +132,22 @@ conv_fft_status cf_record_cache_read_again(cf_record_cache *cache, cf_records *r
     int64_t counted_before = 0;
     cache->log_level = CONV_FFT_LOG_SILENT;
     const conv_fft_status status = read_directory(cache, records, &counted_before);
+    cache->log_level = level;
+    return status;
+}
+
+/* What cannot be read has been counted and logged before. */
+conv_fft_status cf_record_cache_read_hints(cf_record_cache *cache, cf_records *hints) {
+    const conv_fft_log_level level = cache->log_level;
+    int64_t counted_before = 0;
+    char stem[CF_STEM_BYTES]; /* without the hash, which depends on the number of threads */
+    snprintf(stem, sizeof stem, "%.*s", (int)(strrchr(cache->stem, '-') - cache->stem) + 1, cache->stem);
+    cache->log_level = CONV_FFT_LOG_SILENT;
+    conv_fft_status status = CONV_FFT_SUCCESS;
+    if (cache->opened && cache->folder.descriptor >= 0)
+        status = read_folder(cache, cache->folder.descriptor, stem, HINTS, hints, &counted_before);
+    if (status == CONV_FFT_SUCCESS)
+        status = read_path(cache, true, hints, &counted_before);
     cache->log_level = level;
     return status;
 }

@@ -38,6 +38,9 @@ conv_fft_status cf_record_cache_read(cf_record_cache *cache, cf_records *records
  * OUT_OF_MEMORY. */
 conv_fft_status cf_record_cache_read_again(cf_record_cache *cache, cf_records *records);
 
+/* Add the records of the same CPU with other numbers of threads, from all files. OUT_OF_MEMORY. */
+conv_fft_status cf_record_cache_read_hints(cf_record_cache *cache, cf_records *hints);
+
 /* Append a record. False: it cannot be written; conv_fft_last_error() says why, and the first failure is logged. */
 bool cf_record_cache_append(cf_record_cache *cache, const cf_record *record);
 

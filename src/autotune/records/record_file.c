@@ -118,6 +118,30 @@ conv_fft_status cf_record_file_read(int directory, const char *name, const cf_fi
     return cf_record_file_scan(directory, name, device, take_line, &r);
 }
 
+typedef struct hint_reading {
+    const cf_fingerprint *device;
+    cf_records *hints;
+} hint_reading;
+
+static conv_fft_status take_hint(const cf_file_line *line, void *user) {
+    const hint_reading *r = user;
+    int own;
+    const int threads =
+        line->kind == CF_LINE_RECORD && line->header ? cf_fingerprint_other_threads(r->device, line->header, &own) : 0;
+    if (threads == 0)
+        return CONV_FFT_SUCCESS;
+    cf_record hint = *line->record;
+    hint.rank = -2 * abs(threads - own) - (threads > own); /* of two equally near numbers the lower one counts */
+    const conv_fft_status status = cf_records_add(r->hints, &hint, CF_KEEP_LATEST, NULL);
+    return status == CONV_FFT_NOT_SUPPORTED ? CONV_FFT_SUCCESS : status; /* full */
+}
+
+conv_fft_status cf_record_file_read_hints(int directory, const char *name, const cf_fingerprint *device,
+                                          cf_records *hints) {
+    hint_reading r = {device, hints};
+    return cf_record_file_scan(directory, name, NULL, take_hint, &r);
+}
+
 /* ---- writing */
 
 typedef enum first_line {

@@ -49,6 +49,11 @@ conv_fft_status cf_record_text_scan(const char *text, size_t bytes, const cf_fin
 conv_fft_status cf_record_file_read(int directory, const char *name, const cf_fingerprint *device, bool named, int rank,
                                     cf_records *records, cf_file_counts *counts);
 
+/* Add the records of the same CPU with other numbers of threads. A number nearer to that of `device` has a higher rank.
+ */
+conv_fft_status cf_record_file_read_hints(int directory, const char *name, const cf_fingerprint *device,
+                                          cf_records *hints);
+
 /* Write the records to a temporary file, and rename it to `path`. Headers stand at the beginning and between the
  * records, so that a damaged header does not lose all records. NULL entries of the list are skipped.
  * IO_ERROR: the file cannot be written, or `path` exists and is not a file of records. */

@@ -2,6 +2,7 @@
 #include "autotune/records/record_format.h"
 
 #include <jansson.h>
+#include <limits.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -27,6 +28,27 @@ bool cf_fingerprint_equal(const cf_fingerprint *a, const cf_fingerprint *b) {
 
 bool cf_fingerprint_reads(const cf_fingerprint *device, const cf_fingerprint *header) {
     return header->abi <= device->abi && is_same_device(device, header);
+}
+
+/* "cpu, threads 16, blas": the number, and what stands behind it. 0: it is of another form. */
+static int threads_of(const char *kind, const char **rest) {
+    static const char before[] = "cpu, threads ";
+    char *end;
+    if (strncmp(kind, before, sizeof before - 1) != 0)
+        return 0;
+    const long threads = strtol(kind + sizeof before - 1, &end, 10);
+    *rest = end;
+    return threads > 0 && threads <= INT_MAX / 4 ? (int)threads : 0;
+}
+
+int cf_fingerprint_other_threads(const cf_fingerprint *device, const cf_fingerprint *header, int *own) {
+    const char *own_rest = "", *rest = "";
+    *own = threads_of(device->kind, &own_rest);
+    const int threads = threads_of(header->kind, &rest);
+    const bool other = *own > 0 && threads > 0 && threads != *own && strcmp(own_rest, rest) == 0 &&
+                       device->version == header->version && header->abi <= device->abi &&
+                       strcmp(device->device, header->device) == 0;
+    return other ? threads : 0;
 }
 
 /* ---- reading */

@@ -35,6 +35,10 @@ bool cf_fingerprint_equal(const cf_fingerprint *a, const cf_fingerprint *b);
  * whose lines no longer parse is skipped when a plan looks it up. */
 bool cf_fingerprint_reads(const cf_fingerprint *device, const cf_fingerprint *header);
 
+/* The number of threads of a header of the same processor and BLAS with another number of threads; 0: it is no such
+ * header. */
+int cf_fingerprint_other_threads(const cf_fingerprint *device, const cf_fingerprint *header, int *own);
+
 typedef enum cf_line_kind {
     CF_LINE_BLANK,
     CF_LINE_HEADER,

@@ -19,7 +19,8 @@ struct cf_tuner {
     pthread_mutex_t mutex; /* for all members below */
     cf_record_cache cache;
     cf_records records;
-    bool read; /* the files have been read */
+    cf_records hints;      /* of the same CPU with other numbers of threads */
+    bool read, hints_read; /* the files have been read */
     conv_fft_tune_statistics statistics;
     cf_untuned untuned;
     bool full_said;
@@ -46,6 +47,7 @@ void cf_tuner_destroy(cf_tuner *tuner) {
     if (!tuner)
         return;
     cf_records_clear(&tuner->records);
+    cf_records_clear(&tuner->hints);
     cf_record_cache_clear(&tuner->cache);
     pthread_mutex_destroy(&tuner->mutex);
     cf_untuned_clear(&tuner->untuned);
@@ -99,6 +101,21 @@ conv_fft_status cf_tuner_find(cf_tuner *tuner, const cf_record_key *key, cf_reco
     if (mine)
         *record = *mine;
     return unlocked(tuner, CONV_FFT_SUCCESS);
+}
+
+conv_fft_status cf_tuner_find_hint(cf_tuner *tuner, const cf_record_key *key, cf_record *record, bool *found) {
+    *found = false;
+    if (tuner->context->gpu)
+        return CONV_FFT_SUCCESS;
+    CF_FORWARD(lock_ready(tuner));
+    const conv_fft_status status =
+        tuner->hints_read ? CONV_FFT_SUCCESS : cf_record_cache_read_hints(&tuner->cache, &tuner->hints);
+    tuner->hints_read = status == CONV_FFT_SUCCESS;
+    const cf_record *hint = cf_records_find(&tuner->hints, key, "");
+    *found = hint != NULL;
+    if (hint)
+        *record = *hint;
+    return unlocked(tuner, status);
 }
 
 conv_fft_status cf_tuner_refresh(cf_tuner *tuner) {

@@ -28,6 +28,9 @@ void cf_tuner_destroy(cf_tuner *tuner); /* NULL is allowed */
 /* Copy the record of the key. If there are several, one whose libraries are installed is taken. OUT_OF_MEMORY from
  * reading the files. */
 conv_fft_status cf_tuner_find(cf_tuner *tuner, const cf_record_key *key, cf_record *record, bool *found);
+/* The same among the records of the same CPU with other numbers of threads: that of the nearest number. The time of
+ * such a record says nothing about this device. */
+conv_fft_status cf_tuner_find_hint(cf_tuner *tuner, const cf_record_key *key, cf_record *record, bool *found);
 /* Keep a new record, in memory and in the cache directory. If the memory is full, one warning is logged.
  * OUT_OF_MEMORY. */
 conv_fft_status cf_tuner_put(cf_tuner *tuner, const cf_record *record);

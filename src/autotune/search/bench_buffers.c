@@ -2,9 +2,11 @@
 #include "autotune/search/bench_buffers.h"
 
 #include "core/arith.h"
+#include "core/clock.h"
 #include "core/dtype.h"
 #include "cuda/driver/memory.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -146,14 +148,18 @@ conv_fft_status cf_bench_buffers_run(const cf_bench_buffers *buffers, const conv
     return cf_run(plan, backward, &call);
 }
 
-conv_fft_status cf_bench_buffers_time(const cf_bench_buffers *buffers, const conv_fft_plan *plan, double *seconds) {
+conv_fft_status cf_bench_buffers_time(const cf_bench_buffers *buffers, const conv_fft_plan *plan, cf_run_time *time) {
     const cf_device_ops *ops = buffers->device->ops;
     for (int i = 0; buffers->flush.bytes && i < (buffers->gpu ? GPU_FLUSHES : 1); ++i)
         CF_FORWARD(ops->clear(buffers->device, buffers->flush.data, buffers->flush.bytes, NULL));
+    const double before = cf_clock_process_seconds();
     CF_FORWARD(ops->timer_mark(buffers->timer, 0, NULL));
     CF_FORWARD(cf_bench_buffers_run(buffers, plan));
     CF_FORWARD(ops->timer_mark(buffers->timer, 1, NULL));
-    return ops->timer_seconds(buffers->timer, 1, seconds);
+    const double computed = cf_clock_process_seconds() - before;
+    CF_FORWARD(ops->timer_seconds(buffers->timer, 1, &time->seconds));
+    time->share = buffers->gpu || time->seconds <= 0.0 ? HUGE_VAL : computed / time->seconds;
+    return CONV_FFT_SUCCESS;
 }
 
 int cf_bench_buffers_results(const cf_bench_buffers *buffers, cf_part results[CF_PASS_COUNT],

@@ -41,8 +41,18 @@ cf_call cf_bench_buffers_call(const cf_bench_buffers *buffers, int set);
 
 /* Run all passes of the benchmark buffers: one call for forward, then one for the gradients. */
 conv_fft_status cf_bench_buffers_run(const cf_bench_buffers *buffers, const conv_fft_plan *plan);
-/* Run all passes from cold caches, and set *seconds to the time of the run. */
-conv_fft_status cf_bench_buffers_time(const cf_bench_buffers *buffers, const conv_fft_plan *plan, double *seconds);
+/* The time of a run. */
+typedef struct cf_run_time {
+    double seconds;
+    double share; /* of a run on a CPU: the processors that the process had on average; HUGE_VAL on a GPU */
+} cf_run_time;
+
+enum {
+    CF_RUNS_MAX = 16 /* of one plan, whose times are kept */
+};
+
+/* Run all passes from cold caches, and set *time. */
+conv_fft_status cf_bench_buffers_time(const cf_bench_buffers *buffers, const conv_fft_plan *plan, cf_run_time *time);
 
 /* The median of count >= 1 values. Sorts them. */
 double cf_median(double *values, int count);

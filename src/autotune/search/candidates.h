@@ -13,6 +13,7 @@
 #ifndef CF_AUTOTUNE_CANDIDATES_H
 #define CF_AUTOTUNE_CANDIDATES_H
 
+#include "autotune/search/bench_buffers.h"
 #include "conv/plan/context.h"
 #include "conv/plan/plan.h"
 
@@ -39,7 +40,7 @@ typedef struct cf_candidate {
     double measured;                     /* seconds, median; negative: not timed */
     uint64_t workspace;                  /* bytes; 0: no plan was made */
     conv_fft_plan *plan;                 /* while it is measured */
-    double times[16];
+    cf_run_time times[CF_RUNS_MAX];
     int runs;
     bool is_models_choice; /* mode off takes these strategies; known only without a workspace limit */
     const char *verdict;   /* why it was chosen or not: a constant clause */

@@ -7,6 +7,7 @@
  */
 #include "autotune/search/elimination.h"
 
+#include "autotune/search/noise.h"
 #include "conv/plan/family.h"
 
 #include <math.h>
@@ -20,17 +21,17 @@ enum {
 /* Set *seconds to the time of one pass. HUGE_VAL: the benchmark buffers are too small for its workspace. */
 static conv_fft_status time_pass(cf_elimination *r, const conv_fft_plan *plan, int pass, double *seconds) {
     cf_bench_buffers alone = r->buffers;
-    double times[SHORT_RUNS];
+    cf_run_time times[SHORT_RUNS];
     int runs = RUNS;
     *seconds = HUGE_VAL;
     if (plan->workspace[1 << pass].bytes > r->buffers.workspace.bytes)
         return CONV_FFT_SUCCESS;
     alone.passes = 1 << pass;
     for (int i = 0; i < runs; ++i) {
-        CF_FORWARD(cf_bench_buffers_time(&alone, plan, &times[i]));
-        runs = i == 0 && times[0] < CF_ELIMINATION_SHORT ? SHORT_RUNS : runs;
+        CF_FORWARD(cf_elimination_time(r, &alone, plan, &times[i]));
+        runs = i == 0 && times[0].seconds < CF_ELIMINATION_SHORT ? SHORT_RUNS : runs;
     }
-    *seconds = cf_median(times, runs);
+    *seconds = cf_runs_seconds(times, runs);
     return CONV_FFT_SUCCESS;
 }
 

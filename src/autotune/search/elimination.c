@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "autotune/search/elimination.h"
 
+#include "autotune/search/noise.h"
 #include "conv/plan/family.h"
 #include "core/clock.h"
 #include "core/thread_pool.h"
@@ -14,6 +15,8 @@ enum {
     MAX_EXHAUSTIVE = 128, /* candidates that mode `exhaustive` times */
     ROUNDS = 7,
     SHORT_ROUNDS = 15, /* if the best time is below CF_ELIMINATION_SHORT */
+    REPEATS = 3,       /* of a run in which the process had less than one processor */
+    EXTRA_ROUNDS = 20, /* of candidates whose runs were disturbed */
     CPU_FLUSH_BYTES = 32 << 20
 };
 
@@ -240,11 +243,7 @@ static conv_fft_status make_buffers(cf_elimination *r) {
 
 /* ---- the rounds */
 
-static double median_of(const cf_candidate *c) {
-    double times[sizeof c->times / sizeof c->times[0]];
-    memcpy(times, c->times, sizeof times);
-    return cf_median(times, c->runs);
-}
+static double median_of(const cf_candidate *c) { return cf_runs_median(c->times, c->runs); }
 
 static double best_median(const cf_elimination *r) {
     double best = HUGE_VAL;
@@ -258,7 +257,7 @@ static void drop_slow(cf_elimination *r, double factor) {
     for (size_t i = 0; i < r->count;) {
         cf_candidate *c = &r->list->items[i];
         c->measured = median_of(c);
-        if (c->measured <= factor * best || r->count <= 2)
+        if (cf_runs_seconds(c->times, c->runs) <= factor * best || r->count <= 2)
             ++i;
         else
             cf_elimination_drop(r, i, "slower");
@@ -295,6 +294,59 @@ static conv_fft_status warm_up(cf_elimination *r) {
     return CONV_FFT_SUCCESS;
 }
 
+conv_fft_status cf_elimination_time(cf_elimination *r, const cf_bench_buffers *buffers, const conv_fft_plan *plan,
+                                    cf_run_time *time) {
+    CF_FORWARD(cf_bench_buffers_time(buffers, plan, time));
+    for (int i = 0; i < REPEATS && cf_run_was_interrupted(time) && !cf_elimination_is_late(r); ++i) {
+        cf_run_time again;
+        CF_FORWARD(cf_elimination_go_on(r));
+        CF_FORWARD(cf_bench_buffers_time(buffers, plan, &again));
+        if (again.seconds < time->seconds)
+            *time = again;
+    }
+    return CONV_FFT_SUCCESS;
+}
+
+/* Whether a candidate may be the fastest, but its runs were disturbed. */
+static bool is_in_doubt(const cf_candidate *c, double best) {
+    return cf_runs_are_disturbed(c->times, c->runs) && cf_runs_seconds(c->times, c->runs) <= best;
+}
+
+/* Repeat disturbed runs, the slowest first. */
+static conv_fft_status repeat_disturbed(cf_elimination *r) {
+    bool more = true;
+    for (int round = 0; round < EXTRA_ROUNDS && more; ++round) {
+        more = false;
+        for (size_t i = 0; i < r->count && !cf_elimination_is_late(r); ++i) {
+            cf_candidate *c = &r->list->items[i];
+            cf_run_time again;
+            if (!is_in_doubt(c, best_median(r)))
+                continue;
+            CF_FORWARD(cf_elimination_go_on(r));
+            CF_FORWARD(cf_elimination_time(r, &r->buffers, c->plan, &again));
+            cf_runs_improve(c->times, c->runs, &again);
+            c->measured = median_of(c);
+            more = true;
+        }
+    }
+    return CONV_FFT_SUCCESS;
+}
+
+bool cf_elimination_is_disturbed(const cf_elimination *r, double *slowest, double *fastest) {
+    const double best = best_median(r);
+    for (size_t i = 0; i < r->count; ++i) {
+        const cf_candidate *c = &r->list->items[i];
+        if (!is_in_doubt(c, best))
+            continue;
+        *slowest = 0.0;
+        *fastest = cf_runs_fastest(c->times, c->runs);
+        for (int k = 0; k < c->runs; ++k)
+            *slowest = fmax(*slowest, c->times[k].seconds);
+        return true;
+    }
+    return false;
+}
+
 conv_fft_status cf_elimination_run(cf_elimination *r) {
     CF_FORWARD(warm_up(r));
     CF_FORWARD(cf_elimination_combine(r));
@@ -308,7 +360,7 @@ conv_fft_status cf_elimination_run(cf_elimination *r) {
                 continue;
             }
             CF_FORWARD(cf_elimination_go_on(r));
-            CF_FORWARD(cf_bench_buffers_time(&r->buffers, c->plan, &c->times[c->runs]));
+            CF_FORWARD(cf_elimination_time(r, &r->buffers, c->plan, &c->times[c->runs]));
             ++c->runs;
         }
         drop_slow(r, round < 2 ? FAR_BEHIND : BEHIND);
@@ -317,7 +369,7 @@ conv_fft_status cf_elimination_run(cf_elimination *r) {
         if (now + (now - began) > r->end)
             break;
     }
-    return CONV_FFT_SUCCESS;
+    return repeat_disturbed(r);
 }
 
 conv_fft_status cf_elimination_open(cf_elimination *r, double end) {

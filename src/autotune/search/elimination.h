@@ -46,8 +46,17 @@ conv_fft_status cf_elimination_go_on(cf_elimination *elimination);
  * run. */
 conv_fft_status cf_elimination_combine(cf_elimination *elimination);
 
-/* Time all candidates in rounds, from cold caches. Slow ones drop out. The rest have their median in `measured`. */
+/* Time a run of a plan. On a CPU it is repeated if the process did not have a processor all the time. */
+conv_fft_status cf_elimination_time(cf_elimination *elimination, const cf_bench_buffers *buffers,
+                                    const conv_fft_plan *plan, cf_run_time *time);
+
+/* Time all candidates in rounds, from cold caches. Slow ones drop out. The rest have their median in `measured`.
+ * Disturbed runs on a CPU are repeated while there is time. */
 conv_fft_status cf_elimination_run(cf_elimination *elimination);
+
+/* Whether other work on the host has disturbed the times of a CPU so much that the fastest candidate is not known, also
+ * after repeats. *slowest and *fastest (seconds): of the runs of one such candidate. */
+bool cf_elimination_is_disturbed(const cf_elimination *elimination, double *slowest, double *fastest);
 
 /* Take candidate i out, with its verdict, and move it behind the candidates that take part. */
 void cf_elimination_drop(cf_elimination *elimination, size_t i, const char *verdict);

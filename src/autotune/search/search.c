@@ -230,10 +230,28 @@ static conv_fft_status eliminate_again(cf_elimination *r) {
     return r->count > 0 ? cf_elimination_run(r) : CONV_FFT_SUCCESS;
 }
 
-static conv_fft_status eliminate_and_decide(cf_elimination *r, bool *decided) {
+/* Times that other work has changed decide nothing. */
+static bool set_aside(cf_tuning_search *s) {
+    cf_elimination *r = &s->elimination;
+    double slowest, fastest;
+    if (!cf_elimination_is_disturbed(r, &slowest, &fastest))
+        return false;
+    for (size_t i = 0; i < r->count; ++i)
+        r->list->items[i].verdict = "not chosen: other work on this host disturbed the measurements";
+    snprintf(s->why, sizeof s->why,
+             "other work on this host disturbed the measurements: runs of one strategy took %.3g to %.3g ms",
+             1e3 * fastest, 1e3 * slowest);
+    return true;
+}
+
+static conv_fft_status eliminate_and_decide(cf_tuning_search *s) {
+    cf_elimination *r = &s->elimination;
+    bool *const decided = &s->decided;
     int refused;
     CF_FORWARD(cf_elimination_run(r));
     for (;;) {
+        if (set_aside(s))
+            return CONV_FFT_SUCCESS;
         CF_FORWARD(decide(r, decided, &refused));
         if (refused == 0)
             return CONV_FFT_SUCCESS;
@@ -296,7 +314,7 @@ conv_fft_status cf_search_run(cf_tuning_search *s, double seconds) {
     else
         snprintf(s->why, sizeof s->why, "no strategy's results agreed with those of another");
     if (status == CONV_FFT_SUCCESS && r->count > 0 && compares)
-        status = eliminate_and_decide(r, &s->decided);
+        status = eliminate_and_decide(s);
     cf_elimination_close(r);
     if (list->count > 1)
         qsort(&list->items[s->decided], list->count - s->decided, sizeof *list->items, by_time);

@@ -31,9 +31,9 @@ void cf_search_end(cf_tuning_search *search);
 conv_fft_status cf_searches_plan(cf_tuning_search *searches, int count, conv_fft_tuning mode, double end);
 
 /* Time the candidates within `seconds` (HUGE_VAL: no bound), and decide. Afterwards the list holds the winner, then
- * the other timed candidates, then the rest, and every verdict is set. `decided` is false if too few candidates
- * could be timed or none could be verified. OUT_OF_MEMORY, CANCELLED by the job's interruption, or an error of the
- * device. */
+ * the other timed candidates, then the rest, and every verdict is set. `decided` is false if too few candidates could
+ * be timed, if other work on the host disturbed the times, or if none could be verified. OUT_OF_MEMORY, CANCELLED by
+ * the job's interruption, or an error of the device. */
 conv_fft_status cf_search_run(cf_tuning_search *search, double seconds);
 
 /* The record of a search that has decided. */

@@ -71,18 +71,23 @@ static pair root_of(const cf_cpu_c2c_fp16 *h, int64_t k, int64_t n) {
 
 /* One radix-2 stage of `stride` interleaved transforms of n points. The first half of the outputs are sums, the second
  * half are differences times twiddles. */
-static void step(const cf_cpu_c2c_fp16 *h, const pair *from, pair *to, int64_t n, int64_t stride, int threads) {
-    const int64_t middle = n / 2;
-    CF_PARALLEL_FOR_STATIC(threads)
-    for (int64_t p = 0; p < middle; ++p) {
-        const pair w = root_of(h, p, n);
-        const pair *const a = from + p * stride, *const b = a + middle * stride;
-        pair *const sums = to + 2 * p * stride, *const differences = sums + stride;
-        for (int64_t i = 0; i < stride; ++i) {
-            const pair d = {a[i].re - b[i].re, a[i].im - b[i].im};
-            sums[i] = (pair){a[i].re + b[i].re, a[i].im + b[i].im};
-            differences[i] = (pair){d.re * w.re - d.im * w.im, d.re * w.im + d.im * w.re};
-        }
+typedef struct step {
+    const cf_cpu_c2c_fp16 *h;
+    const pair *from;
+    pair *to;
+    int64_t n, stride;
+} step;
+
+static void do_butterflies(const void *user, int64_t p, int thread) {
+    const step *const s = user;
+    const pair w = root_of(s->h, p, s->n);
+    const pair *const a = s->from + p * s->stride, *const b = a + s->n / 2 * s->stride;
+    pair *const sums = s->to + 2 * p * s->stride, *const differences = sums + s->stride;
+    (void)thread;
+    for (int64_t i = 0; i < s->stride; ++i) {
+        const pair d = {a[i].re - b[i].re, a[i].im - b[i].im};
+        sums[i] = (pair){a[i].re + b[i].re, a[i].im + b[i].im};
+        differences[i] = (pair){d.re * w.re - d.im * w.im, d.re * w.im + d.im * w.re};
     }
 }
 
@@ -92,8 +97,10 @@ static pair *axis(const cf_cpu_c2c_fp16 *h, pair *data, pair *other, int64_t out
                   int threads) {
     pair *from = data, *to = other;
     for (int64_t left = n, stride = inner; left > 1; left /= 2, stride *= 2) {
-        for (int64_t o = 0; o < outer; ++o)
-            step(h, from + o * n * inner, to + o * n * inner, left, stride, threads);
+        for (int64_t o = 0; o < outer; ++o) {
+            const step s = {h, from + o * n * inner, to + o * n * inner, left, stride};
+            cf_parallel_for(threads, left / 2, do_butterflies, &s);
+        }
         pair *const swap = from;
         from = to;
         to = swap;
@@ -115,18 +122,25 @@ static void run_plane(const cf_cpu_c2c_fp16 *h, const uint16_t *in, uint16_t *ou
     }
 }
 
+typedef struct planes_call {
+    const cf_cpu_c2c_fp16 *h;
+    const uint16_t *in;
+    uint16_t *out;
+    pair *buffers;
+    int threads; /* for each plane */
+} planes_call;
+
+static void run_one_plane(const void *user, int64_t i, int thread) {
+    const planes_call *const c = user;
+    const int64_t points = points_of(c->h);
+    run_plane(c->h, c->in + 2 * i * points, c->out + 2 * i * points, c->buffers + 2 * points * thread, c->threads);
+}
+
 void cf_cpu_c2c_fp16_run(const cf_cpu_c2c_fp16 *h, const void *in, void *out, int64_t planes, void *scratch) {
     const int64_t points = points_of(h);
     const double work = 10.0 * (double)points * log2((double)points);
-    pair *const buffers = (pair *)cf_align((size_t)scratch);
-    if (planes_at_once(h, planes) == 1) {
-        for (int64_t i = 0; i < planes; ++i)
-            run_plane(h, (const uint16_t *)in + 2 * i * points, (uint16_t *)out + 2 * i * points, buffers,
-                      cf_cpu_threads(h->device, points / 2, work));
-        return;
-    }
-    CF_PARALLEL_FOR(cf_cpu_threads(h->device, planes, work * (double)planes))
-    for (int64_t i = 0; i < planes; ++i)
-        run_plane(h, (const uint16_t *)in + 2 * i * points, (uint16_t *)out + 2 * i * points,
-                  buffers + 2 * points * cf_thread_index(), 1);
+    const bool alone = planes_at_once(h, planes) == 1;
+    const planes_call call = {h, in, out, (pair *)cf_align((size_t)scratch),
+                              alone ? cf_cpu_threads(h->device, points / 2, work) : 1};
+    cf_parallel_for(alone ? 1 : cf_cpu_threads(h->device, planes, work * (double)planes), planes, run_one_plane, &call);
 }

@@ -169,20 +169,24 @@ static void count_planes(cf_call *call) {
     call->units = cf_ceil_div(call->planes, t->lanes);
 }
 
+static const cf_real_kernels *kernels_of(const cf_transform *t) {
+    return cf_real(cf_cpu(t->device)->kernels, t->dtype);
+}
+
+static void forward_unit(const void *user, int64_t i, int thread) {
+    const cf_call *const call = user;
+    cf_unit unit;
+    cf_unit_set(&unit, call, i, 0, thread);
+    kernels_of(call->transform)->forward(call->transform, &unit);
+}
+
 static void run_forward(cf_call call) {
     const cf_transform *t = call.transform;
-    const cf_cpu_device *device = cf_cpu(t->device);
-    const cf_real_kernels *kernels = cf_real(device->kernels, t->dtype);
     count_planes(&call);
     const int64_t complex_bytes = 2 * (int64_t)cf_dtype_bytes(t->dtype);
     call.stream = call.planes * t->desc.spectrum.bins * complex_bytes > stream_bytes;
-    const int threads = cf_cpu_threads(&device->base, call.units, (double)call.planes * plane_flops(t));
-    CF_PARALLEL_FOR(threads)
-    for (int64_t i = 0; i < call.units; ++i) {
-        cf_unit unit;
-        cf_unit_set(&unit, &call, i, 0, cf_thread_index());
-        kernels->forward(t, &unit);
-    }
+    const int threads = cf_cpu_threads(t->device, call.units, (double)call.planes * plane_flops(t));
+    cf_parallel_for(threads, call.units, forward_unit, &call);
 }
 
 /* The bias of each lane, in the computation's type. */
@@ -196,23 +200,24 @@ static void load_bias(const cf_transform *t, const cf_real_kernels *kernels, cf_
     unit->bias = lane_bias;
 }
 
+static void inverse_unit(const void *user, int64_t i, int thread) {
+    const cf_call *const call = user;
+    const cf_real_kernels *const kernels = kernels_of(call->transform);
+    for (int64_t step = 0; step < call->rows_per_plane; ++step) {
+        cf_unit unit;
+        double lane_bias[CF_MAX_LANES]; /* as floats if the computation is in FP32 */
+        cf_unit_set(&unit, call, i, step, thread);
+        if (call->bias)
+            load_bias(call->transform, kernels, &unit, lane_bias);
+        kernels->inverse(call->transform, &unit);
+    }
+}
+
 static void run_inverse(cf_call call) {
     const cf_transform *t = call.transform;
-    const cf_cpu_device *device = cf_cpu(t->device);
-    const cf_real_kernels *kernels = cf_real(device->kernels, t->dtype);
     count_planes(&call);
     const double flops = (double)call.planes * (double)call.rows_per_plane * plane_flops(t);
-    const int threads = cf_cpu_threads(&device->base, call.units, flops);
-    CF_PARALLEL_FOR(threads)
-    for (int64_t i = 0; i < call.units; ++i)
-        for (int64_t step = 0; step < call.rows_per_plane; ++step) {
-            cf_unit unit;
-            double lane_bias[CF_MAX_LANES]; /* as floats if the computation is in FP32 */
-            cf_unit_set(&unit, &call, i, step, cf_thread_index());
-            if (call.bias)
-                load_bias(t, kernels, &unit, lane_bias);
-            kernels->inverse(t, &unit);
-        }
+    cf_parallel_for(cf_cpu_threads(t->device, call.units, flops), call.units, inverse_unit, &call);
 }
 
 conv_fft_status cf_cpu_forward(const cf_transform *transform, const void *tensor, cf_origin origin, cf_block block,

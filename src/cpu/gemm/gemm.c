@@ -64,56 +64,60 @@ static char *bin_of(cf_block block, int64_t group, int64_t bin, size_t complex_b
  * products, the threads of this library are faster. */
 static const double own_threads_from = 4 * 65536;
 
-/* Inside a region: OpenBLAS computes each product on the thread that calls it. The result is for leave_blas(). */
-static int enter_blas(const cf_blas *blas) {
-    cf_no_further_threads();
-    if (!blas->set_openmp_threads)
-        return 0;
-    const int before = blas->get_openmp_threads();
-    blas->set_openmp_threads(1);
-    return before;
-}
+typedef struct product_call {
+    const cf_cpu_device *device;
+    const cf_cgemm_desc *desc;
+    cf_block x, w, y;
+    bool accumulate;
+    int64_t parts; /* of the rows of each result */
+} product_call;
 
-/* The setting of another OpenMP runtime does not end with our region. */
-static void leave_blas(const cf_blas *blas, int before) {
-    if (blas->set_openmp_threads)
-        blas->set_openmp_threads(before);
+static void blas_part(const void *user, int64_t i, int thread) {
+    const product_call *const p = user;
+    const cf_cgemm_desc *const desc = p->desc;
+    const size_t complex_bytes = 2 * cf_dtype_bytes(desc->dtype);
+    const int64_t group = i / p->parts / desc->bins, bin = i / p->parts % desc->bins, part = i % p->parts;
+    const gemm whole = gemm_of(desc, bin_of(p->x, group, bin, complex_bytes), bin_of(p->w, group, bin, complex_bytes),
+                               bin_of(p->y, group, bin, complex_bytes), p->x.rows);
+    const int64_t step = cf_ceil_div(whole.m, p->parts), from = cf_min(part * step, whole.m);
+    const gemm g = gemm_part(whole, from, cf_min(from + step, whole.m), complex_bytes);
+    if (thread > 0 && p->device->blas.set_openmp_threads)
+        p->device->blas.set_openmp_threads(1); /* of this thread, which has no other use of OpenMP */
+    run_gemm(&p->device->blas, desc->dtype, &g, p->accumulate);
 }
 
 /* If there are fewer bins than threads, threads also share the rows of each result. The parts depend on the device
  * alone. */
 static void product_blas(const cf_cpu_device *device, const cf_cgemm_desc *desc, cf_block x, cf_block w, cf_block y,
                          bool accumulate, int threads) {
-    const size_t complex_bytes = 2 * cf_dtype_bytes(desc->dtype);
+    const cf_blas *const blas = &device->blas;
     const int64_t bins = x.groups * desc->bins;
     const double products = (double)x.rows * (double)desc->in_columns * (double)desc->out_columns;
-    const bool own_threads = device->blas.own_threads && products > own_threads_from;
+    const bool own_threads = blas->own_threads && products > own_threads_from;
     const int64_t parts = !own_threads && bins < device->base.threads ? cf_ceil_div(device->base.threads, bins) : 1;
-    CF_PARALLEL(own_threads ? 1 : threads) {
-        const int before = enter_blas(&device->blas);
-        CF_SHARED_FOR
-        for (int64_t i = 0; i < bins * parts; ++i) {
-            const int64_t group = i / parts / desc->bins, bin = i / parts % desc->bins, part = i % parts;
-            const gemm whole = gemm_of(desc, bin_of(x, group, bin, complex_bytes), bin_of(w, group, bin, complex_bytes),
-                                       bin_of(y, group, bin, complex_bytes), x.rows);
-            const int64_t step = cf_ceil_div(whole.m, parts), from = cf_min(part * step, whole.m);
-            const gemm g = gemm_part(whole, from, cf_min(from + step, whole.m), complex_bytes);
-            run_gemm(&device->blas, desc->dtype, &g, accumulate);
-        }
-        leave_blas(&device->blas, before);
-    }
+    const product_call call = {device, desc, x, w, y, accumulate, parts};
+    const int before = blas->set_openmp_threads ? blas->get_openmp_threads() : 0;
+    if (blas->set_openmp_threads)
+        blas->set_openmp_threads(1);
+    cf_parallel_for(own_threads ? 1 : threads, bins * parts, blas_part, &call);
+    if (blas->set_openmp_threads)
+        blas->set_openmp_threads(before);
+}
+
+static void loop_bin(const void *user, int64_t i, int thread) {
+    const product_call *const p = user;
+    const size_t complex_bytes = 2 * cf_dtype_bytes(p->desc->dtype);
+    const int64_t group = i / p->desc->bins, bin = i % p->desc->bins;
+    (void)thread;
+    cf_real(p->device->kernels, p->desc->dtype)
+        ->product(p->desc, bin_of(p->x, group, bin, complex_bytes), bin_of(p->w, group, bin, complex_bytes),
+                  bin_of(p->y, group, bin, complex_bytes), p->x.rows, p->accumulate);
 }
 
 static void product_loop(const cf_cpu_device *device, const cf_cgemm_desc *desc, cf_block x, cf_block w, cf_block y,
                          bool accumulate, int threads) {
-    const size_t complex_bytes = 2 * cf_dtype_bytes(desc->dtype);
-    const cf_real_kernels *kernels = cf_real(device->kernels, desc->dtype);
-    CF_PARALLEL_FOR_STATIC(threads)
-    for (int64_t i = 0; i < x.groups * desc->bins; ++i) {
-        const int64_t group = i / desc->bins, bin = i % desc->bins;
-        kernels->product(desc, bin_of(x, group, bin, complex_bytes), bin_of(w, group, bin, complex_bytes),
-                         bin_of(y, group, bin, complex_bytes), x.rows, accumulate);
-    }
+    const product_call call = {device, desc, x, w, y, accumulate, 1};
+    cf_parallel_for(threads, x.groups * desc->bins, loop_bin, &call);
 }
 
 conv_fft_status cf_cpu_cgemm(cf_device *device, const cf_cgemm_desc *desc, cf_block x, cf_block w, cf_block y,

@@ -2,7 +2,6 @@
 #include "cpu/gemm/openblas.h"
 
 #include "core/environment.h"
-#include "cpu/parallel.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -24,7 +23,8 @@ static void *open_library(const char *path) { return dlopen(path, RTLD_NOW | RTL
 static void *find_symbol(void *library, const char *name) { return dlsym(library, name); }
 #endif
 
-/* Debian has one folder per threading variant. The OpenMP variant comes first: its threads are the same as ours. */
+/* Debian has one folder per threading variant. The OpenMP variant comes first: it starts no threads if its caller says
+ * so. */
 static const char *const candidates[] = {
     "/usr/lib/x86_64-linux-gnu/openblas-openmp/libopenblas.so.0",
     "/usr/lib/aarch64-linux-gnu/openblas-openmp/libopenblas.so.0",
@@ -53,13 +53,10 @@ static void describe(void *library, const char *path, char *text, size_t bytes) 
 }
 
 /* dlsym also looks in the libraries that OpenBLAS itself is linked with. */
-static void find_openmp(void *library, cf_blas *blas) {
+static bool find_openmp(void *library, cf_blas *blas) {
     CF_LOOK_UP(blas->set_openmp_threads, library, "omp_set_num_threads");
     CF_LOOK_UP(blas->get_openmp_threads, library, "omp_get_max_threads");
-    if (!blas->set_openmp_threads || !blas->get_openmp_threads || cf_is_our_openmp(blas->set_openmp_threads)) {
-        blas->set_openmp_threads = NULL;
-        blas->get_openmp_threads = NULL;
-    }
+    return blas->set_openmp_threads && blas->get_openmp_threads;
 }
 
 /* A library that was opened is never closed: OpenBLAS may have started threads, which must not lose their code. The
@@ -77,12 +74,10 @@ static bool try_library(cf_blas *blas, const char *path, char *text, size_t byte
     if (!found.cgemm || !found.zgemm || !get_parallel || !get_threads)
         return false;
     /* 0: serial. Its packing buffers have no lock, so two calls at once, ours or the caller's, give wrong products
-     * (seen with Debian's 0.3.21). 1: threads of its own. 2: OpenMP, which stays on one thread inside our parallel
-     * loops. But another OpenMP runtime than ours knows nothing of our loops. */
-    if (get_parallel() == 0)
+     * (seen with Debian's 0.3.21). 1: threads of its own. 2: OpenMP, which starts no threads if the calling
+     * thread says so. */
+    if (get_parallel() == 0 || (get_parallel() == 2 && !find_openmp(library, &found)))
         return false;
-    if (get_parallel() == 2)
-        find_openmp(library, &found);
     found.own_threads = get_parallel() == 1 && get_threads() > 1;
     *blas = found;
     describe(library, path, text, bytes);

@@ -14,6 +14,8 @@ typedef struct signal_call {
     void *result;
     bool accumulate;
     const char *weights; /* packed */
+    char *memory;        /* of the threads */
+    int64_t groups, blocks[2];
 } signal_call;
 
 /* A task: results of one sample and group from position `at` of each lattice on. */
@@ -233,46 +235,61 @@ static void run_channelwise(const signal_call *call, const task *t) {
         }
 }
 
+typedef struct packing {
+    const cf_convolution *c;
+    const void *w;
+    char *to;
+} packing;
+
+static void pack_some_weights(const void *user, int64_t i, int thread) {
+    const packing *const p = user;
+    const cf_convolution *const c = p->c;
+    char *const to = p->to + i * c->taps * tap_numbers(c) * (int64_t)c->real;
+    (void)thread;
+    if (c->channelwise)
+        cf_pack_channelwise_weights(c, p->w, i / c->desc.out_channels, i % c->desc.out_channels, to);
+    else
+        cf_pack_weights(c, p->w, i / c->sides / c->blocks, i / c->sides % c->blocks, i % c->sides, to);
+}
+
 static void pack_all_weights(const cf_convolution *c, const void *w, char *to, int threads) {
-    const int64_t size = c->taps * tap_numbers(c) * (int64_t)c->real,
-                  count = c->channelwise ? cf_channelwise_blocks(c) * c->desc.out_channels
-                                         : c->desc.groups * c->blocks * c->sides;
-    CF_PARALLEL_FOR_STATIC(threads)
-    for (int64_t i = 0; i < count; ++i) {
-        if (c->channelwise)
-            cf_pack_channelwise_weights(c, w, i / c->desc.out_channels, i % c->desc.out_channels, to + i * size);
-        else
-            cf_pack_weights(c, w, i / c->sides / c->blocks, i / c->sides % c->blocks, i % c->sides, to + i * size);
-    }
+    const packing p = {c, w, to};
+    const int64_t count =
+        c->channelwise ? cf_channelwise_blocks(c) * c->desc.out_channels : c->desc.groups * c->blocks * c->sides;
+    cf_parallel_for(threads, count, pack_some_weights, &p);
+}
+
+static void run_task_of_number(const void *user, int64_t i, int thread) {
+    const signal_call *const call = user;
+    const cf_convolution *const c = call->c;
+    char *const own = call->memory + (size_t)thread * (c->signal_bytes + c->result_bytes);
+    const int64_t block = i / c->parts, z = call->blocks[0], y = call->blocks[1];
+    const task t = {.group = block / y / z % call->groups,
+                    .sample = block / y / z / call->groups,
+                    .at = {block / y % z * c->rows[0], block % y * c->rows[1]},
+                    .part = i % c->parts,
+                    .signal = own,
+                    .sums = own + c->signal_bytes};
+    c->channelwise ? run_channelwise(call, &t) : run_task(call, &t);
 }
 
 void cf_convolve_signal(const cf_convolution *c, const void *signal, const void *w, const void *bias, void *result,
                         bool accumulate, void *scratch, int threads) {
     const bool data = c->desc.kind == CF_CGEMM_BACKWARD_DATA;
-    const signal_call call = {.c = c,
-                              .from = data ? &c->desc.y : &c->desc.x,
-                              .to = data ? &c->desc.x : &c->desc.y,
-                              .signal = signal,
-                              .bias = bias,
-                              .result = result,
-                              .accumulate = accumulate,
-                              .weights = scratch};
-    char *const memory = (char *)scratch + c->weights_bytes;
-    const int64_t z = cf_ceil_div(c->lattice[0][0].count, c->rows[0]),
-                  y = cf_ceil_div(c->lattice[1][0].count, c->rows[1]),
-                  groups = c->channelwise ? cf_channelwise_blocks(c) : c->desc.groups,
-                  samples = c->channelwise ? cf_channelwise_items(c) : c->desc.batch;
+    const signal_call call = {
+        .c = c,
+        .from = data ? &c->desc.y : &c->desc.x,
+        .to = data ? &c->desc.x : &c->desc.y,
+        .signal = signal,
+        .bias = bias,
+        .result = result,
+        .accumulate = accumulate,
+        .weights = scratch,
+        .memory = (char *)scratch + c->weights_bytes,
+        .groups = c->channelwise ? cf_channelwise_blocks(c) : c->desc.groups,
+        .blocks = {cf_ceil_div(c->lattice[0][0].count, c->rows[0]), cf_ceil_div(c->lattice[1][0].count, c->rows[1])}};
+    const int64_t samples = c->channelwise ? cf_channelwise_items(c) : c->desc.batch;
     pack_all_weights(c, w, scratch, threads);
-    CF_PARALLEL_FOR(threads)
-    for (int64_t i = 0; i < samples * groups * z * y * c->parts; ++i) {
-        char *const own = memory + (size_t)cf_thread_index() * (c->signal_bytes + c->result_bytes);
-        const int64_t block = i / c->parts;
-        const task t = {.group = block / y / z % groups,
-                        .sample = block / y / z / groups,
-                        .at = {block / y % z * c->rows[0], block % y * c->rows[1]},
-                        .part = i % c->parts,
-                        .signal = own,
-                        .sums = own + c->signal_bytes};
-        c->channelwise ? run_channelwise(&call, &t) : run_task(&call, &t);
-    }
+    cf_parallel_for(threads, samples * call.groups * call.blocks[0] * call.blocks[1] * c->parts, run_task_of_number,
+                    &call);
 }

@@ -190,30 +190,54 @@ static void runs_of_row(const cf_convolution *c, int64_t row, int64_t *from, int
     *to = *from + per_row;
 }
 
+typedef struct dense_call {
+    const cf_convolution *c;
+    const void *x, *gy;
+    void *gw;
+    weights_memory m;
+    int64_t first, samples, rows; /* of the batch; rows of the kernel */
+    bool accumulate;
+} dense_call;
+
+static void do_pack(const void *user, int64_t i, int thread) {
+    const dense_call *const d = user;
+    const int64_t kinds = d->c->sides + d->c->blocks;
+    (void)thread;
+    pack_block(d->c, d->x, d->gy, &d->m, i / kinds, d->first + i / kinds / d->c->desc.groups, i % kinds);
+}
+
+static void do_sum(const void *user, int64_t i, int thread) {
+    const dense_call *const d = user;
+    int64_t from, to;
+    (void)thread;
+    runs_of_row(d->c, i % d->rows, &from, &to);
+    sum_pair(d->c, &d->m, d->samples, i / d->rows, from, to);
+}
+
+static void do_store(const void *user, int64_t i, int thread) {
+    const dense_call *const d = user;
+    (void)thread;
+    store_pair(d->c, &d->m, i, d->gw, d->accumulate);
+}
+
 static void convolve_dense(const cf_convolution *c, const void *x, const void *gy, void *gw, bool accumulate,
                            void *scratch, int threads) {
-    const weights_memory m = lay_out(c, scratch);
-    const int64_t pairs = c->desc.groups * c->blocks * c->sides, kinds = c->sides + c->blocks,
-                  rows = c->desc.axis[0].taps * c->desc.axis[1].taps, batch = c->desc.batch, groups = c->desc.groups;
-    if (m.totals)
-        memset(m.totals, 0, (size_t)groups * (c->weights_bytes / c->real) * sizeof(double));
-    CF_PARALLEL(threads) {
-        for (int64_t first = 0; first < batch; first += c->chunk) {
-            const int64_t samples = cf_min(c->chunk, batch - first);
-            CF_SHARED_FOR
-            for (int64_t i = 0; i < samples * groups * kinds; ++i)
-                pack_block(c, x, gy, &m, i / kinds, first + i / kinds / groups, i % kinds);
-            CF_SHARED_FOR
-            for (int64_t i = 0; i < pairs * rows; ++i) {
-                int64_t from, to;
-                runs_of_row(c, i % rows, &from, &to);
-                sum_pair(c, &m, samples, i / rows, from, to);
-            }
-        }
-        CF_SHARED_FOR
-        for (int64_t i = 0; i < pairs; ++i)
-            store_pair(c, &m, i, gw, accumulate);
+    dense_call d = {.c = c,
+                    .x = x,
+                    .gy = gy,
+                    .gw = gw,
+                    .m = lay_out(c, scratch),
+                    .rows = c->desc.axis[0].taps * c->desc.axis[1].taps,
+                    .accumulate = accumulate};
+    const int64_t groups = c->desc.groups, pairs = groups * c->blocks * c->sides;
+    if (d.m.totals)
+        memset(d.m.totals, 0, (size_t)groups * (c->weights_bytes / c->real) * sizeof(double));
+    for (; d.first < c->desc.batch; d.first += c->chunk) {
+        d.samples = cf_min(c->chunk, c->desc.batch - d.first);
+        cf_parallel_for(threads, d.samples * groups * (c->sides + c->blocks), do_pack, &d);
+        cf_parallel_for(threads, pairs * d.rows, do_sum, &d);
     }
+    cf_parallel_for(threads, pairs, do_store, &d);
 }
 
 /* ----------------------------------------------------------------------------------------------------- channelwise */
@@ -240,7 +264,7 @@ static void sum_slice(const cf_convolution *c, const void *x, const void *gy, in
     }
 }
 
-static void store_channelwise(const cf_convolution *c, double *totals, int64_t block, void *gw, bool accumulate) {
+static void store_block(const cf_convolution *c, double *totals, int64_t block, void *gw, bool accumulate) {
     const cf_tensor *const t = &c->desc.w;
     const int64_t outs = c->desc.out_channels, numbers = block_sums(c), blocks = cf_channelwise_blocks(c);
     double line[CF_MAX_LANES];
@@ -263,17 +287,35 @@ static void store_channelwise(const cf_convolution *c, double *totals, int64_t b
 
 static size_t thread_bytes(const cf_convolution *c) { return c->signal_bytes + c->result_bytes + c->weights_bytes; }
 
+typedef struct channelwise_call {
+    const cf_convolution *c;
+    const void *x, *gy;
+    void *gw;
+    char *memory; /* of the threads */
+    double *totals;
+    bool accumulate;
+} channelwise_call;
+
+static void do_slice(const void *user, int64_t i, int thread) {
+    const channelwise_call *const d = user;
+    const int64_t blocks = cf_channelwise_blocks(d->c), numbers = d->c->desc.out_channels * block_sums(d->c);
+    sum_slice(d->c, d->x, d->gy, i % blocks, i / blocks, d->memory + (size_t)thread * thread_bytes(d->c),
+              d->totals + i * numbers);
+}
+
+static void do_store_block(const void *user, int64_t i, int thread) {
+    const channelwise_call *const d = user;
+    (void)thread;
+    store_block(d->c, d->totals, i, d->gw, d->accumulate);
+}
+
 static void convolve_channelwise(const cf_convolution *c, const void *x, const void *gy, void *gw, bool accumulate,
                                  void *scratch, int threads) {
-    const int64_t blocks = cf_channelwise_blocks(c), numbers = c->desc.out_channels * block_sums(c);
-    double *const totals = (double *)(void *)((char *)scratch + (size_t)c->device->threads * thread_bytes(c));
-    CF_PARALLEL_FOR(threads)
-    for (int64_t i = 0; i < blocks * c->parts; ++i)
-        sum_slice(c, x, gy, i % blocks, i / blocks, (char *)scratch + (size_t)cf_thread_index() * thread_bytes(c),
-                  totals + i * numbers);
-    CF_PARALLEL_FOR_STATIC(threads)
-    for (int64_t i = 0; i < blocks; ++i)
-        store_channelwise(c, totals, i, gw, accumulate);
+    const int64_t blocks = cf_channelwise_blocks(c);
+    char *const totals = (char *)scratch + (size_t)c->device->threads * thread_bytes(c);
+    const channelwise_call d = {c, x, gy, gw, scratch, (double *)(void *)totals, accumulate};
+    cf_parallel_for(threads, blocks * c->parts, do_slice, &d);
+    cf_parallel_for(threads, blocks, do_store_block, &d);
 }
 
 size_t cf_convolve_weights_scratch(const cf_convolution *c) {
