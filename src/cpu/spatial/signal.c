@@ -19,7 +19,7 @@ typedef struct signal_call {
 /* A task: results of one sample and group from position `at` of each lattice on. */
 typedef struct task {
     int64_t group, sample; /* channelwise: block and item of lanes */
-    int64_t at[2], part;
+    int64_t at[3], part;
     char *signal, *sums; /* packed; of one block of results */
 } task;
 
@@ -44,7 +44,7 @@ static bool next_part(const cf_convolution *c, const task *t, int64_t *index, pa
     p->taps = 1;
     for (int a = 0; a < 3; ++a) {
         p->axis[a] = &c->lattice[a][which[a]];
-        p->count[a] = a == 2 ? p->axis[a]->count : cf_max(0, cf_min(c->rows[a], p->axis[a]->count - t->at[a]));
+        p->count[a] = cf_max(0, cf_min(c->rows[a], p->axis[a]->count - t->at[a]));
         p->taps *= p->axis[a]->taps;
     }
     return true;
@@ -80,8 +80,9 @@ static void taps_at(const cf_lattice *l, int64_t j, int64_t *from, int64_t *to) 
 static void add_products(const cf_convolution *c, const task *t, const part *p, const char *signal, const char *weights,
                          int64_t outer, int64_t run, char *sums) {
     const cf_lattice *const axis[2] = {p->axis[0], p->axis[1]}, *const columns = p->axis[2];
-    const int64_t width = c->axis[2].phases * c->axis[2].width * c->column * (int64_t)c->real,
-                  result = p->count[2] * c->block * (int64_t)c->real;
+    const int64_t width = c->axis[2].phases * c->extent[2] * c->column * (int64_t)c->real,
+                  result = p->count[2] * c->block * (int64_t)c->real,
+                  taps = c->clipped ? 1 : cf_max(1, CF_MAX_PRODUCTS / (outer * run));
     cf_sum_tile tile = {.a = weights,
                         .outer = outer,
                         .a_step = c->taps * tap_numbers(c),
@@ -101,13 +102,12 @@ static void add_products(const cf_convolution *c, const task *t, const part *p, 
             for (; tz < end_z; tz += planes) {
                 const int64_t first = (tz * axis[1]->taps + ty) * columns->taps,
                               last = ((tz + planes - 1) * axis[1]->taps + end_y) * columns->taps;
-                if (!c->clipped) {
-                    add_row(c, p, &tile, row, to, first, last, 0, p->count[2]);
-                    continue;
+                for (int64_t i = first; i < last; i += taps) {
+                    const int64_t tap = i % columns->taps,
+                                  from = c->clipped ? cf_max(0, columns->from[tap] - t->at[2]) : 0,
+                                  end = c->clipped ? cf_min(p->count[2], columns->to[tap] - t->at[2]) : p->count[2];
+                    add_row(c, p, &tile, row, to, i, cf_min(i + taps, last), from, end);
                 }
-                for (int64_t i = first; i < last; ++i)
-                    add_row(c, p, &tile, row, to, i, i + 1, columns->from[i % columns->taps],
-                            columns->to[i % columns->taps]);
             }
         }
 }
@@ -142,7 +142,7 @@ static void store(const signal_call *call, const task *t, const part *p, const c
         for (int64_t y = 0; y < p->count[1]; ++y) {
             const int64_t first = (p->axis[0]->start + (t->at[0] + z) * p->axis[0]->step) * stride[0] +
                                   (p->axis[1]->start + (t->at[1] + y) * p->axis[1]->step) * stride[1] +
-                                  p->axis[2]->start * stride[2];
+                                  (p->axis[2]->start + t->at[2] * p->axis[2]->step) * stride[2];
             const cf_piece piece = {.dtype = call->to->dtype,
                                     .data = (char *)call->result + first * bytes,
                                     .offset = lanes->offset,
@@ -193,7 +193,8 @@ static void compute_block(const signal_call *call, const task *t, int64_t block)
 
 static void run_task(const signal_call *call, const task *t) {
     const cf_convolution *const c = call->c;
-    const int64_t at[2] = {t->at[0] * c->lattice[0][0].pace, t->at[1] * c->lattice[1][0].pace};
+    int64_t at[3];
+    cf_packed_place(c, t->at, at);
     for (int64_t side = 0; side < c->sides; ++side)
         cf_pack_signal(c, call->from, call->signal, t->sample, t->group, side, at,
                        t->signal + side * cf_packed_block(c) * (int64_t)c->real);
@@ -207,8 +208,8 @@ static void run_channelwise(const signal_call *call, const task *t) {
     const bool data = c->desc.kind == CF_CGEMM_BACKWARD_DATA;
     const int64_t outs = c->desc.out_channels, weights = c->taps * c->block * (int64_t)c->real;
     const char *const w = call->weights + t->group * outs * weights;
-    const int64_t at[2] = {t->at[0] * c->lattice[0][0].pace, t->at[1] * c->lattice[1][0].pace};
-    int64_t packed = -1;
+    int64_t packed = -1, at[3];
+    cf_packed_place(c, t->at, at);
     part p;
     for (int64_t i = 0; next_part(c, t, &i, &p);)
         for (int64_t out = 0; out < outs; ++out) {
@@ -260,16 +261,17 @@ void cf_convolve_signal(const cf_convolution *c, const void *signal, const void 
     char *const memory = (char *)scratch + c->weights_bytes;
     const int64_t z = cf_ceil_div(c->lattice[0][0].count, c->rows[0]),
                   y = cf_ceil_div(c->lattice[1][0].count, c->rows[1]),
+                  x = cf_ceil_div(c->lattice[2][0].count, c->rows[2]),
                   groups = c->channelwise ? cf_channelwise_blocks(c) : c->desc.groups,
                   samples = c->channelwise ? cf_channelwise_items(c) : c->desc.batch;
     pack_all_weights(c, w, scratch, threads);
     CF_PARALLEL_FOR(threads)
-    for (int64_t i = 0; i < samples * groups * z * y * c->parts; ++i) {
+    for (int64_t i = 0; i < samples * groups * z * y * x * c->parts; ++i) {
         char *const own = memory + (size_t)cf_thread_index() * (c->signal_bytes + c->result_bytes);
         const int64_t block = i / c->parts;
-        const task t = {.group = block / y / z % groups,
-                        .sample = block / y / z / groups,
-                        .at = {block / y % z * c->rows[0], block % y * c->rows[1]},
+        const task t = {.group = block / x / y / z % groups,
+                        .sample = block / x / y / z / groups,
+                        .at = {block / x / y % z * c->rows[0], block / x % y * c->rows[1], block % x * c->rows[2]},
                         .part = i % c->parts,
                         .signal = own,
                         .sums = own + c->signal_bytes};
