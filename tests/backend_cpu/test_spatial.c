@@ -20,7 +20,7 @@
 #include "cpu/device.h"
 
 enum {
-    COUNT = TEST_AMOUNT(36, 12), /* random layers for each set of kernels */
+    COUNT = TEST_AMOUNT(24, 8), /* random layers for each set of kernels */
     THREADS = 3
 };
 
@@ -144,7 +144,7 @@ static const char *const pass_result[3] = {"y", "gx", "gw"};
 static void test_workspace_of_large_layers(void **state) {
     NEED_DEVICE(state);
     static const char *const lines[] = {
-        "in=1x64x1048576 out=64 kernel=9 pad=4",         "in=1x1x16777216 out=1 kernel=9 stride=2 pad=4",
+        "in=1x64x1048576 out=64 kernel=9 pad=4",         "in=1x1x4194304 out=1 kernel=9 stride=2 pad=4",
         "in=1x16x512x512x512 out=16 kernel=3x3x3 pad=1", "in=1x64x512x512x512 out=64 kernel=3x3x3 pad=1 groups=64",
         "in=1024x64x112x112 out=64 kernel=3x3 pad=1",    "in=1024x1x66000 out=1 kernel=65536"};
     for (size_t i = 0; i < sizeof lines / sizeof lines[0]; i++) {

@@ -71,61 +71,70 @@ static conv_fft_status make_lattices(cf_convolution *c, int axis, int64_t *low) 
     return CONV_FFT_SUCCESS;
 }
 
-static void find_padding(const cf_packed_axis *packed, cf_lattice *l) {
+/* Position j and tap t read coordinate origin + offset[t] + j * pace. */
+static void find_padding(const cf_axis_window *window, int64_t origin, cf_lattice *l) {
     for (int t = 0; t < l->taps; ++t) {
-        const int64_t *const index = packed->index + l->offset[t];
-        int64_t from = 0, to = l->count;
-        while (from < to && index[from * l->pace] == CF_PADDING)
-            ++from;
-        while (to > from && index[(to - 1) * l->pace] == CF_PADDING)
-            --to;
-        l->from[t] = from;
-        l->to[t] = to;
+        const int64_t first = origin + l->offset[t];
+        l->to[t] = l->count;
+        if (window->mode != CONV_FFT_PAD_ZEROS)
+            continue;
+        l->from[t] = cf_min(l->count, cf_max(0, -cf_floor_div(first, l->pace)));
+        l->to[t] = cf_max(l->from[t], cf_min(l->count, -cf_floor_div(first - window->size, l->pace)));
     }
+}
+
+/* Positions first, first + pace, ... of a phase read what is there of the tensor, whose index 0 is at -origin. */
+static void read_positions(const cf_axis_window *window, int64_t origin, int64_t phase, int64_t first, int64_t pace,
+                           int64_t count, cf_packed_axis *packed) {
+    for (int64_t i = 0; i < count; ++i) {
+        const int64_t place = first + i * pace;
+        packed->index[phase * packed->width + place] = cf_window_index(window, origin + place * packed->phases + phase);
+    }
+}
+
+/* The positions that a lattice reads, and for each of its taps those that are padding. */
+static void read_lattice(const cf_axis_window *window, int64_t origin, bool columns, cf_lattice *l,
+                         cf_packed_axis *packed) {
+    find_padding(window, origin, l);
+    for (int t = 0; t < l->taps; ++t) {
+        const int64_t phase = l->offset[t] % packed->phases, first = l->offset[t] / packed->phases;
+        packed->span = cf_max(packed->span, first + 1);
+        /* Of columns, a phase is packed whole, of rows only those that are read. */
+        if (!columns)
+            read_positions(window, origin, phase, first, l->pace, l->count, packed);
+        else if (packed->index[phase * packed->width] == CF_NOT_READ)
+            read_positions(window, origin, phase, 0, 1, packed->width, packed);
+        if (columns)
+            l->offset[t] = phase * packed->width + first;
+    }
+    if (columns)
+        l->pace /= packed->phases;
 }
 
 /* Where coordinate 0 of the packed signal is, how it continues outside of the tensor, and what is read. */
 conv_fft_status cf_make_axis(cf_convolution *c, int axis) {
     const cf_convolution_axis *const a = &c->desc.axis[axis];
     cf_packed_axis *const packed = &c->axis[axis];
+    const bool data = cf_is_gradient_of_signal(c);
     int64_t low = 0;
     CF_FORWARD(make_lattices(c, axis, &low));
-    const cf_axis_window window = {.size = cf_is_gradient_of_signal(c) ? a->output : a->input,
+    const cf_axis_window window = {.size = data ? a->output : a->input,
                                    .lower = INT64_MIN,
                                    .upper = INT64_MAX,
-                                   .mode = cf_is_gradient_of_signal(c) ? CONV_FFT_PAD_ZEROS : a->mode};
-    const int64_t origin = cf_is_gradient_of_signal(c) ? low : a->origin;
+                                   .mode = data ? CONV_FFT_PAD_ZEROS : a->mode};
     packed->span = packed->count = 1;
     for (int64_t i = 0; i < c->lattices[axis]; ++i) {
         const cf_lattice *const l = &c->lattice[axis][i];
-        for (int t = 0; t < l->taps; ++t) {
+        for (int t = 0; t < l->taps; ++t)
             packed->count = cf_max(packed->count, l->offset[t] + (l->count - 1) * l->pace + 1);
-        }
     }
     packed->phases = axis == 2 && c->desc.kind == CF_CGEMM_FORWARD ? a->stride : 1;
     packed->width = cf_ceil_div(packed->count, packed->phases);
     CF_FORWARD(cf_spatial_numbers(packed->phases * packed->width, &packed->index));
     for (int64_t i = 0; i < packed->phases * packed->width; ++i)
         packed->index[i] = CF_NOT_READ;
-    for (int64_t i = 0; i < c->lattices[axis]; ++i) {
-        cf_lattice *const l = &c->lattice[axis][i];
-        for (int t = 0; t < l->taps; ++t) {
-            const int64_t phase = l->offset[t] % packed->phases, first = l->offset[t] / packed->phases;
-            packed->span = cf_max(packed->span, first + 1);
-            /* Of columns, a phase is packed whole, of rows only those that are read. */
-            const int64_t pace = axis == 2 ? 1 : l->pace;
-            for (int64_t j = axis == 2 ? -first : 0; axis == 2 ? first + j < packed->width : j < l->count; ++j) {
-                const int64_t place = first + j * pace;
-                packed->index[phase * packed->width + place] =
-                    cf_window_index(&window, origin + place * packed->phases + phase);
-            }
-            if (axis == 2)
-                l->offset[t] = phase * packed->width + first;
-        }
-        if (axis == 2)
-            l->pace /= packed->phases;
-        find_padding(packed, l);
-    }
+    for (int64_t i = 0; i < c->lattices[axis]; ++i)
+        read_lattice(&window, data ? low : a->origin, axis == 2, &c->lattice[axis][i], packed);
     return CONV_FFT_SUCCESS;
 }
 
