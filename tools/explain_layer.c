@@ -43,6 +43,9 @@ static void print_times(double predicted_ms, double measured_ms) {
         printf("%12s\n", "-");
 }
 
+/* Whether the strategies transform tiles of a basis. */
+static bool has_basis(const pass_view *v) { return strstr(v->strategies, " basis=") != NULL; }
+
 static void print_pass(const pass_view *v, int rank, bool verbose) {
     const conv_fft_description *const d = &v->d;
     const bool both = v->pass == CONV_FFT_BACKWARD;
@@ -53,9 +56,11 @@ static void print_pass(const pass_view *v, int rank, bool verbose) {
     printf("    ");
     if (!both) {
         printf("%s, ", family_names(v->strategies, families));
-        print_axes("basis", d->basis, rank);
-        print_axes(", tiles", d->tiles, rank);
-        printf(", ");
+        if (has_basis(v)) {
+            print_axes("basis", d->basis, rank);
+            print_axes(", tiles", d->tiles, rank);
+            printf(", ");
+        }
     }
     printf("workspace %s bytes%s\n", size_text(d->workspace_bytes, size), d->shares_gy ? ", gy transformed once" : "");
     printf("    %-16s %12s %12s %13s %12s\n", "stage", "MB", "Mflop", "predicted ms", "measured ms");
@@ -84,9 +89,9 @@ static json_t *json_pass(const pass_view *v, int rank) {
                                         d->stages[i].bytes, "operations", d->stages[i].operations, "predicted_ms",
                                         json_ms(d->stages[i].predicted_ms), "ms", json_ms(d->stages[i].measured_ms)));
     return json_pack("{s:s, s:o, s:o, s:o, s:b, s:I, s:o, s:o, s:o}", "pass", pass_word(v->pass), "strategies",
-                     json_strategies(v->strategies), "basis", json_axes(d->basis, rank), "tiles",
-                     json_axes(d->tiles, rank), "shares_gy", d->shares_gy, "workspace_bytes",
-                     (json_int_t)d->workspace_bytes, "predicted_ms", json_ms(d->predicted_ms), "ms",
+                     json_strategies(v->strategies), "basis", has_basis(v) ? json_axes(d->basis, rank) : json_null(),
+                     "tiles", has_basis(v) ? json_axes(d->tiles, rank) : json_null(), "shares_gy", d->shares_gy,
+                     "workspace_bytes", (json_int_t)d->workspace_bytes, "predicted_ms", json_ms(d->predicted_ms), "ms",
                      json_ms(d->measured_ms), "stages", stages);
 }
 
@@ -144,11 +149,13 @@ static int show_source(conv_fft_context *context, const conv_fft_plan *plan, con
     return 0;
 }
 
-static void print_nan_reach(const conv_fft_problem *p, const conv_fft_description *d) {
+static void print_nan_reach(const conv_fft_problem *p, const pass_view *forward) {
     int64_t tiles = 1;
     for (int a = 0; a < p->rank; ++a)
-        tiles *= d->tiles[a];
-    if (tiles == 1)
+        tiles *= forward->d.tiles[a];
+    if (!has_basis(forward))
+        printf("  A NaN or Inf in x reaches the outputs that read it, and on a GPU some of their neighbours, too.\n");
+    else if (tiles == 1)
         printf("  A NaN or Inf in x spreads over all of its sample's outputs of the same group (one tile).\n");
     else
         printf("  A NaN or Inf in x spreads over those of its sample's %" PRId64
@@ -159,7 +166,7 @@ static void print_nan_reach(const conv_fft_problem *p, const conv_fft_descriptio
 /* ---- other methods */
 
 /* Why a direct method should be faster than a transform, as README.md has it in "When not to use it". NULL: it should
- * not, or the plan has chosen one. */
+ * not, or the plan has chosen one. On a CPU the cost model compares both, and no other method is missing. */
 static const char *why_direct(const conv_fft_context *context, const conv_fft_problem *p, const pass_view *forward) {
     static const char *const direct[] = {"cudnn", "spatial", "toeplitz", NULL};
     const bool cpu = conv_fft_context_device(context) == CONV_FFT_DEVICE_CPU;
@@ -169,15 +176,13 @@ static const char *why_direct(const conv_fft_context *context, const conv_fft_pr
     int64_t largest = 1;
     for (int a = 0; a < p->rank; ++a)
         largest = p->kernel[a] > largest ? p->kernel[a] : largest;
-    if (p->batch == 0 || option_choice(family_names(forward->strategies, family), direct) >= 0)
+    if (cpu || p->batch == 0 || option_choice(family_names(forward->strategies, family), direct) >= 0)
         return NULL;
     if (largest == 1)
         return "a kernel of one point is a matrix product";
     if (largest <= 3 && dense && p->rank <= 2 && (p->dtype == CONV_FFT_FP16 || p->dtype == CONV_FFT_BF16))
         return "in FP16 and BF16, direct and Winograd methods are faster for kernels up to 3x3";
-    if (cpu && dense && p->rank == 2)
-        return "on a CPU, oneDNN computes dense 2-D layers faster, mostly by a factor of 2 to 6";
-    if (!cpu && ms >= 0 && ms < 0.02)
+    if (ms >= 0 && ms < 0.02)
         return "the layer takes less than 20 microseconds, and transforms cost more than they save";
     return NULL;
 }
@@ -280,7 +285,7 @@ static int explain_plan(const options *o, conv_fft_context *context, const conv_
         else
             print_pass(&v, layer->problem.rank, o->verbose);
         if (i == 0 && !object)
-            print_nan_reach(&layer->problem, &v.d);
+            print_nan_reach(&layer->problem, &v);
     }
     return failed;
 }

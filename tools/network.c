@@ -2,6 +2,7 @@
 /* For a bad line, a message is written, and the line is skipped. */
 #include "network.h"
 
+#include "data_file.h"
 #include "message.h"
 
 #include <stdio.h>
@@ -74,7 +75,7 @@ static int is_there(const network *n, const layer_line *layer) {
 }
 
 static int read_file(const char *file, network *n) {
-    FILE *stream = fopen(file, "r");
+    FILE *stream = data_file_open(file);
     if (!stream)
         return read_error(file);
     char *text = NULL;

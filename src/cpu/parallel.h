@@ -5,6 +5,8 @@
 
 #define CF_PRAGMA(text) _Pragma(#text)
 
+#include <stdbool.h>
+
 #ifdef _OPENMP
 #include <omp.h>
 /* The for loop that follows, over independent iterations, on `threads` threads. */
@@ -17,6 +19,8 @@
 static inline void cf_no_further_threads(void) { omp_set_num_threads(1); }
 static inline int cf_thread_index(void) { return omp_get_thread_num(); }
 static inline int cf_thread_limit(void) { return omp_get_max_threads(); }
+/* Whether a library's omp_set_num_threads is of the OpenMP runtime that this library uses. */
+static inline bool cf_is_our_openmp(void (*set_threads)(int)) { return set_threads == omp_set_num_threads; }
 #else
 #define CF_PARALLEL_FOR(threads) (void)(threads);
 #define CF_PARALLEL_FOR_STATIC(threads) (void)(threads);
@@ -25,6 +29,7 @@ static inline int cf_thread_limit(void) { return omp_get_max_threads(); }
 static inline void cf_no_further_threads(void) {}
 static inline int cf_thread_index(void) { return 0; }
 static inline int cf_thread_limit(void) { return 1; }
+static inline bool cf_is_our_openmp(void (*set_threads)(int)) { return set_threads == 0; }
 #endif
 
 #endif

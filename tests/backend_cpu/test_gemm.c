@@ -8,10 +8,12 @@
 
 #include <cmocka.h>
 
+#include "fakes/fake.h"
 #include "reference/dtype.h"
 #include "support/cpu_fft_check.h"
 #include "support/tensor.h"
 
+#include <dlfcn.h>
 #include <math.h>
 #ifdef _OPENMP
 #include <omp.h>
@@ -194,16 +196,48 @@ static void test_settings(void **state) {
 #endif
 }
 
+/* An OpenBLAS on another OpenMP runtime computes on the threads that call it. The setting that the caller has in that
+ * runtime does not change either. */
+static void test_other_openmp(void **state) {
+    (void)state;
+#ifdef _OPENMP
+    cf_device *other = NULL;
+    assert_int_equal(setenv("CONV_FFT_LIBRARY_PATH", FAKES "/openblas", 1), 0);
+    assert_int_equal(cf_cpu_create(2, CONV_FFT_LOG_SILENT, &other), CONV_FFT_SUCCESS);
+    unsetenv("CONV_FFT_LIBRARY_PATH");
+    void *const library = dlopen(FAKES "/openblas/libopenblas.so.0", RTLD_NOW | RTLD_NOLOAD);
+    assert_non_null(library);
+    const fake_openblas *const seen = dlsym(library, "fake_openblas_state");
+    void *const address = dlsym(library, "omp_get_max_threads");
+    int (*get_threads)(void);
+    memcpy(&get_threads, &address, sizeof get_threads);
+    generator g = test_generator(7);
+    const cf_cgemm_desc d = {.variant = CF_CGEMM_BLAS, .bins = 40, .in_columns = 20, .out_columns = 30};
+    matrix x = matrix_create(&g, CONV_FFT_FP32, 1, d.bins, 25, d.in_columns),
+           w = matrix_create(&g, CONV_FFT_FP32, 1, d.bins, d.out_columns, d.in_columns),
+           y = matrix_create(&g, CONV_FFT_FP32, 1, d.bins, 25, d.out_columns);
+    assert_int_equal(other->ops->product(other, &d, x.block, w.block, y.block, false, NULL), CONV_FFT_SUCCESS);
+    assert_int_equal(seen->products, d.bins);
+    assert_int_equal(seen->on_several_threads, 0);
+    assert_int_equal(get_threads(), FAKE_OPENBLAS_THREADS);
+    matrix_destroy(&x);
+    matrix_destroy(&w);
+    matrix_destroy(&y);
+    cf_cpu_destroy(other);
+    dlclose(library);
+#else
+    skip();
+#endif
+}
+
 int main(void) {
     cf_device *base = NULL;
     if (cf_cpu_create(2, CONV_FFT_LOG_WARNING, &base) != CONV_FFT_SUCCESS)
         return 2;
     device = (cf_cpu_device *)base;
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_products),
-        cmocka_unit_test(test_large_product),
-        cmocka_unit_test(test_long_sums),
-        cmocka_unit_test(test_settings),
+        cmocka_unit_test(test_products), cmocka_unit_test(test_large_product), cmocka_unit_test(test_long_sums),
+        cmocka_unit_test(test_settings), cmocka_unit_test(test_other_openmp),
     };
     const int failures = cmocka_run_group_tests(tests, NULL, NULL);
     cf_cpu_destroy(base);

@@ -194,7 +194,11 @@ def output_faults():
 
 def spread_faults():
     """The text about the spread of a NaN has the tiles of the forward pass."""
-    for problem, tiled in (("in=1x1x9 out=1 kernel=9", False), ("in=1x3x64x64 out=4 kernel=3x3 pad=1", True)):
+    said = run("explain", "--device=cpu", "in=8x32x64x64 out=32 kernel=3x3 pad=1").stdout
+    if "  forward\n    spatial, workspace" not in said or "A NaN or Inf in x reaches the outputs that read" not in said:
+        yield f"a direct method: {said}"
+    for problem, tiled in (("in=1x1x2000 out=1 kernel=999 pad=same", False),
+                           ("in=1x8x64x64 out=8 kernel=31x31 pad=15", True)):
         said = run("explain", "--device=cpu", problem).stdout
         tiles = math.prod(int(n) for n in re.search(r"  forward\n.*, tiles ([\dx]+),", said)[1].split("x"))
         wanted = f"those of its sample's {tiles} tiles that read it, in the same group" if tiled else "(one tile)"

@@ -210,10 +210,10 @@ def check_faults(place):
     document = place.json("check", "--device=cpu", "--file", file.name)
     for layer in document["layers"]:
         for row in layer["passes"]:
-            exact = row["error"] == 0
+            # Few products of BF16 numbers have exact sums in FP32.
+            exact, may_be = row["error"] == 0, re.search("^in=0| dtype=bf16 ", layer["problem"])
             if not row["good"] or not 0 <= row["error"] <= row["limit"] or row["compared"] != row["results"] or \
-                    exact != layer["problem"].startswith("in=0") or \
-                    not exact and row["error"] < 1e-6 * row["limit"]:
+                    exact and not may_be or not exact and row["error"] < 1e-6 * row["limit"]:
                 yield f"{layer['problem']}: {row}"
     limits = [layer["passes"][0]["limit"] for layer in document["layers"]]
     fp32, wanted = 12 * 2**-24, {2: 12 * 2**-53, 4: 2**-11 + 12 * 2**-24, 5: 2**-8 + 12 * 2**-24}
@@ -270,28 +270,21 @@ def direct_faults(place):
     with open(os.path.join(ROOT, "README.md"), encoding="utf-8") as file:
         if "\n## When not to use it\n" not in file.read():
             yield "README.md has no section \"When not to use it\""
-    cases = [("in=4x16x20x20 out=16 kernel=1", "a kernel of one point is a matrix product"),
-             ("in=4x16x20x20 out=16 kernel=3", "oneDNN computes dense 2-D layers faster"),
-             ("in=4x16x20x20 out=16 kernel=3 dtype=bf16", "in FP16 and BF16, direct and Winograd methods are faster"),
-             ("in=4x16x20x20 out=16 kernel=7", "oneDNN computes dense 2-D layers faster"),
-             ("in=4x16x40x40 groups=16 kernel=31 pad=same", None), ("in=4x8x4096 groups=8 kernel=1023 pad=same", None),
-             ("in=2x8x12x12x12 out=8 kernel=5", None)]
+    # On a CPU the library has direct methods of its own.
+    cases = [("in=4x16x20x20 out=16 kernel=3", None), ("in=4x8x4096 groups=8 kernel=1023 pad=same", None)]
     on_gpu = [("in=4x16x20x20 out=16 kernel=3", "the layer takes less than 20 microseconds"),
               ("in=4x64x20x20 out=64 kernel=3 dtype=fp16", "methods are faster for kernels up to 3x3"),
-              ("in=64x64x56x56 out=64 kernel=9", None),
+              ("in=64x64x56x56 out=64 kernel=9", None), ("in=4x64x20x20 out=64 kernel=1", "is a matrix product"),
               ("in=1x8x16x16 out=8 kernel=5", None)]  # the family spatial is a direct method
-    for problem, why in on_gpu:
-        layer = json.loads(place.run("explain", "--device=0", "--json", problem, CONV_FFT_LIBRARY_PATH=FAKES).stdout)
+    for device, problem, why in [("0", *case) for case in on_gpu] + [("cpu", *case) for case in cases]:
+        words = ["explain", f"--device={device}", "--candidates=1", problem]
+        text = re.sub(r"\s+", " ", place.run(*words, CONV_FFT_LIBRARY_PATH=FAKES).stdout)
+        layer = json.loads(place.run(*words, "--json", CONV_FFT_LIBRARY_PATH=FAKES).stdout)
         said = layer["layers"][0]["direct_method"]
-        if (said is None) != (why is None) or (why and why not in said):
-            yield f"{problem} on a GPU: {said}"
-    for problem, why in cases:
-        text = re.sub(r"\s+", " ", place.run("explain", "--device=cpu", "--candidates=1", problem).stdout)
-        said = place.json("explain", "--device=cpu", "--candidates=1", problem)["layers"][0]["direct_method"]
         if (said is None) != (why is None) or (why and why not in said) or \
                 ('A direct method should be faster: ' in text) != (why is not None) or \
                 (why and f'{said}. See "When not to use it" in README.md.' not in text):
-            yield f"{problem}: {said}, {text}"
+            yield f"{problem} on {device}: {said}, {text}"
 
 
 def man_faults(place):

@@ -56,6 +56,14 @@ typedef struct fake_cufft {
 /* A batch of this size makes the substitute cuFFT run out of memory. */
 #define FAKE_CUFFT_FAILING_BATCH 13
 
+/* fake_openblas_state: the number of products, and of those that could use more than one thread. */
+typedef struct fake_openblas {
+    atomic_int products, on_several_threads;
+} fake_openblas;
+
+/* What its OpenMP runtime allows each thread at first. */
+#define FAKE_OPENBLAS_THREADS 7
+
 /* fake_nvrtc_compilations is an atomic_int: compilations since the library was opened. */
 
 /* Machine code of the substitute compiler: this text, then the architecture. The substitute driver accepts nothing

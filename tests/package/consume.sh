@@ -37,7 +37,7 @@ use_pkg_config() {
 use_static() {
     rm -rf "$WORK/archive" "$WORK/static"
     mkdir -p "$WORK/archive"
-    (cd "$1" && cp -r CMakeLists.txt cmake include src "$WORK/archive")
+    (cd "$1" && cp -r CMakeLists.txt LICENSE cmake include src "$WORK/archive")
     "$CMAKE" -S "$WORK/archive" -B "$WORK/static" -G Ninja -DCMAKE_C_COMPILER="$CC" -DCMAKE_BUILD_TYPE=Debug \
         -DBUILD_SHARED_LIBS=OFF -DCONV_FFT_BUILD_TESTS=OFF -DCONV_FFT_BUILD_BENCH=OFF -DCONV_FFT_BUILD_EXAMPLES=OFF \
         -DCONV_FFT_BUILD_TOOLS=OFF
@@ -47,11 +47,19 @@ use_static() {
     use_pkg_config "$WORK/installed_static" --static
 }
 
-# The program, its manual page and its completion.
+# The program, its manual page and its completion. It finds the installed networks in any folder.
 use_program() {
     [ "$("$1/bin/conv-fft" --version)" = "conv-fft $VERSION" ]
     "$1/bin/conv-fft" man | cmp - "$1/share/man/man1/conv-fft.1"
     "$1/bin/conv-fft" completion | cmp - "$1/share/bash-completion/completions/conv-fft"
+    export CONV_FFT_LOG=silent # there may be no OpenBLAS
+    mkdir -p "$WORK/elsewhere"
+    cd "$WORK/elsewhere"
+    "$1/bin/conv-fft" explain --device cpu --file networks/causal.txt >explained
+    grep -q staged explained
+    "$1/bin/conv-fft" explain --device cpu --file networks/none.txt 2>messages && return 1
+    [ "$(cat messages)" = 'conv-fft: cannot read networks/none.txt: No such file or directory' ]
+    [ -f "$1/share/conv_fft/tuning/nvidia-h200/alexnet.jsonl" ]
 }
 
 case $how in

@@ -18,9 +18,9 @@ from .errors import (Cancelled, CompileError, DeviceError, Error, FileError, Int
 from .functional import backward, forward
 from .plan import Plan, PlanCache, plans
 from .problem import Problem
-from .tuning import autotune, candidates, devices, tune
+from .tuning import autotune, candidates, data_folder, devices, tune
 
 __all__ = ["Cancelled", "CompileError", "DeviceError", "Error", "FileError", "InternalError", "InvalidArgument",
            "LibraryMissing", "NoDevice", "NotSupported", "OutOfMemory", "Plan", "PlanCache", "Problem", "__version__",
-           "autotune", "backward", "cache", "candidates", "context", "devices", "forward", "library_path", "plans",
-           "tune", "wheel_folders"]
+           "autotune", "backward", "cache", "candidates", "context", "data_folder", "devices", "forward",
+           "library_path", "plans", "tune", "wheel_folders"]

@@ -7,6 +7,7 @@ import ctypes
 import os
 import re
 import warnings
+from pathlib import Path
 from typing import Any, Callable, Dict, Iterable, Iterator, List, Optional, Tuple, Union
 
 from . import _measuring
@@ -18,9 +19,20 @@ from ._values import integer, named
 from .errors import InvalidArgument
 from .problem import Problem, as_problem
 
+_HERE = Path(__file__).resolve()
+_FOLDERS = (_HERE.parent / "share" / "conv_fft", *_HERE.parents[3:4])  # of an installed package, of a source tree
+#: The folder of networks/ and tuning/ that came with the package, or None.
+data_folder: Optional[str] = next((str(folder) for folder in _FOLDERS if (folder / "networks").is_dir()), None)
+
 Problems = Union[str, os.PathLike, Iterable[Union[Problem, str]]]
 _IN_FIELD = re.compile(r"(?:^|\s)in=")
 _MEASURING = {mode: structs.TUNINGS[mode] for mode in ("measure", "exhaustive")}
+
+
+def _file_of(name):
+    """A file of that name; if there is none, the one in data_folder."""
+    installed = os.path.join(data_folder or "", name)
+    return name if os.path.exists(name) or not os.path.exists(installed) else installed
 
 
 def read_problems(problems: Problems) -> Tuple[List[Problem], Optional[Exception]]:
@@ -30,7 +42,7 @@ def read_problems(problems: Problems) -> Tuple[List[Problem], Optional[Exception
     if isinstance(problems, str) and _IN_FIELD.search(problems):
         listed = [("problems", problems)]
     elif isinstance(problems, (str, os.PathLike)):
-        with open(problems, "rb") as file:
+        with open(_file_of(problems), "rb") as file:
             lines = enumerate(file.read().split(b"\n"), 1)
         listed = [("%s:%d" % (os.fspath(problems), number), line) for number, line in lines
                   if b"\0" in line or line.partition(b"#")[0].strip()]
@@ -61,7 +73,8 @@ def tune(problems: Problems, device: Union[str, int] = "auto", *, mode: str = "m
          again: bool = False, workspace_limit: int = 0, progress: Optional[Callable[[int, int], Any]] = None) -> None:
     """Measure strategies for layers and keep the records of the fastest in the cache directory and in this process.
 
-    problems        a problem line, a file of such lines (networks/*.txt), or an iterable of Problem and lines
+    problems        a problem line, a file of such lines, or an iterable of Problem and lines. A relative name that
+                    does not exist is looked for in conv_fft.data_folder: "networks/vgg16.txt"
     device          that of Plan
     mode            "measure": the most promising few; "exhaustive": all that are not hopeless
     milliseconds    time limit for each problem, which forward and the gradients share equally; 0: 10,000 for

@@ -262,7 +262,7 @@ static conv_fft_status search_dilation(search *q, bool shift) {
                 const int64_t basis[3] = {list[0].basis[i], list[1].basis[j], list[2].basis[k]};
                 const cf_strategy s = cf_space_strategy(q->layer, basis, shift, q->keep);
                 consider_spectra(q, &s);
-                if (q->fuses && kernels)
+                if (q->fuses && kernels && q->device->fused_flops > 0.0)
                     CF_FORWARD(consider_fused(q, &s, kernels));
             }
     return CONV_FFT_SUCCESS;
@@ -292,7 +292,7 @@ static conv_fft_status search_all(search *q) {
 
 static conv_fft_status choose(search *q) {
     q->best = HUGE_VAL;
-    q->fuses = q->device->fused_flops > 0.0 && q->keep == 0 && q->limit == UINT64_MAX;
+    q->fuses = q->keep == 0 && q->limit == UINT64_MAX;
     for (int pass = 0; pass < CF_PASS_COUNT; ++pass)
         q->fused_seconds[pass] = HUGE_VAL;
     const conv_fft_status status = search_all(q);

@@ -161,14 +161,14 @@ conv_fft_status cf_candidates_make(const cf_tuning_job *job, cf_candidates *list
         if (status == CONV_FFT_SUCCESS)
             status = cf_candidates_add_mixed(job, list);
     }
-    if (status == CONV_FFT_SUCCESS)
-        status = add_choice(job, list);
     /* Families that list their strategies, or have one, have no spectra that a caller can keep. */
     for (int i = 0; cf_families[i] && status == CONV_FFT_SUCCESS && job->keep == 0; ++i) {
         if ((cf_families[i]->candidates || cf_families[i]->search_space == CF_SEARCH_SINGLE) &&
             !(job->own_kernels && cf_families[i]->baseline))
             status = cf_candidates_add_family(job, cf_families[i], list);
     }
+    if (status == CONV_FFT_SUCCESS)
+        status = add_choice(job, list);
     if (status == CONV_FFT_SUCCESS)
         status = cf_candidates_sort(list);
     if (status != CONV_FFT_SUCCESS)

@@ -64,6 +64,22 @@ static char *bin_of(cf_block block, int64_t group, int64_t bin, size_t complex_b
  * products, the threads of this library are faster. */
 static const double own_threads_from = 4 * 65536;
 
+/* Inside a region: OpenBLAS computes each product on the thread that calls it. The result is for leave_blas(). */
+static int enter_blas(const cf_blas *blas) {
+    cf_no_further_threads();
+    if (!blas->set_openmp_threads)
+        return 0;
+    const int before = blas->get_openmp_threads();
+    blas->set_openmp_threads(1);
+    return before;
+}
+
+/* The setting of another OpenMP runtime does not end with our region. */
+static void leave_blas(const cf_blas *blas, int before) {
+    if (blas->set_openmp_threads)
+        blas->set_openmp_threads(before);
+}
+
 /* If there are fewer bins than threads, threads also share the rows of each result. The parts depend on the device
  * alone. */
 static void product_blas(const cf_cpu_device *device, const cf_cgemm_desc *desc, cf_block x, cf_block w, cf_block y,
@@ -74,7 +90,7 @@ static void product_blas(const cf_cpu_device *device, const cf_cgemm_desc *desc,
     const bool own_threads = device->blas.own_threads && products > own_threads_from;
     const int64_t parts = !own_threads && bins < device->base.threads ? cf_ceil_div(device->base.threads, bins) : 1;
     CF_PARALLEL(own_threads ? 1 : threads) {
-        cf_no_further_threads();
+        const int before = enter_blas(&device->blas);
         CF_SHARED_FOR
         for (int64_t i = 0; i < bins * parts; ++i) {
             const int64_t group = i / parts / desc->bins, bin = i / parts % desc->bins, part = i % parts;
@@ -84,6 +100,7 @@ static void product_blas(const cf_cpu_device *device, const cf_cgemm_desc *desc,
             const gemm g = gemm_part(whole, from, cf_min(from + step, whole.m), complex_bytes);
             run_gemm(&device->blas, desc->dtype, &g, accumulate);
         }
+        leave_blas(&device->blas, before);
     }
 }
 

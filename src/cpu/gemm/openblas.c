@@ -2,6 +2,7 @@
 #include "cpu/gemm/openblas.h"
 
 #include "core/environment.h"
+#include "cpu/parallel.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -51,6 +52,16 @@ static void describe(void *library, const char *path, char *text, size_t bytes) 
     snprintf(text, bytes, "OpenBLAS%s%s from %s", version[0] ? " " : "", version, path);
 }
 
+/* dlsym also looks in the libraries that OpenBLAS itself is linked with. */
+static void find_openmp(void *library, cf_blas *blas) {
+    CF_LOOK_UP(blas->set_openmp_threads, library, "omp_set_num_threads");
+    CF_LOOK_UP(blas->get_openmp_threads, library, "omp_get_max_threads");
+    if (!blas->set_openmp_threads || !blas->get_openmp_threads || cf_is_our_openmp(blas->set_openmp_threads)) {
+        blas->set_openmp_threads = NULL;
+        blas->get_openmp_threads = NULL;
+    }
+}
+
 /* A library that was opened is never closed: OpenBLAS may have started threads, which must not lose their code. The
  * loader gives further devices the same copy. */
 static bool try_library(cf_blas *blas, const char *path, char *text, size_t bytes) {
@@ -67,9 +78,11 @@ static bool try_library(cf_blas *blas, const char *path, char *text, size_t byte
         return false;
     /* 0: serial. Its packing buffers have no lock, so two calls at once, ours or the caller's, give wrong products
      * (seen with Debian's 0.3.21). 1: threads of its own. 2: OpenMP, which stays on one thread inside our parallel
-     * loops. */
+     * loops. But another OpenMP runtime than ours knows nothing of our loops. */
     if (get_parallel() == 0)
         return false;
+    if (get_parallel() == 2)
+        find_openmp(library, &found);
     found.own_threads = get_parallel() == 1 && get_threads() > 1;
     *blas = found;
     describe(library, path, text, bytes);

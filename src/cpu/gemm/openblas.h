@@ -19,6 +19,9 @@ typedef void cf_blas_gemm(int order, int transpose_a, int transpose_b, int m, in
 typedef struct cf_blas {
     cf_blas_gemm *cgemm, *zgemm; /* NULL: none was found */
     bool own_threads;            /* it runs threads of its own: call it from one thread at a time */
+    /* Of the OpenMP runtime that OpenBLAS uses, if it is another one than ours: else NULL. They serve one thread. */
+    void (*set_openmp_threads)(int);
+    int (*get_openmp_threads)(void);
 } cf_blas;
 
 /* text: name, version and path of the library that was found, for people. */
