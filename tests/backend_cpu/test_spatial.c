@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include <cmocka.h>
 
@@ -136,6 +137,47 @@ static void test_parts_of_a_sample(void **state) {
         layer_destroy(&l);
     }
     assert_int_equal(case_failures(), 0);
+}
+
+/* A kernel that reads far apart elements: to divide the positions would not make what a task reads smaller, and each
+ * task would pack nearly the whole signal. */
+static void test_wide_dilation(void **state) {
+    NEED_DEVICE(state);
+    conv_fft_problem p = test_problem("in=1x1x200000 out=1 kernel=2 dilation=150000");
+    const conv_fft_plan_options options = spatial_options();
+    conv_fft_plan *plan = test_plan(device_context(), &p, &options);
+    generator g = test_generator(0);
+    layer l = layer_create(&p, &g);
+    assert_non_null(plan);
+    const clock_t start = clock();
+    assert_true(layer_check_all(&l, plan));
+    const double seconds = (double)(clock() - start) / CLOCKS_PER_SEC;
+    if (seconds > TEST_AMOUNT(2, 10))
+        fail_msg("%.1f seconds", seconds);
+    conv_fft_plan_destroy(plan);
+    layer_destroy(&l);
+}
+
+/* Spectra of this layer are faster, but never as small as the packed weights. */
+static void test_workspace_limit(void **state) {
+    NEED_DEVICE(state);
+    const conv_fft_problem p = test_problem("in=8x256x14x14 out=256 kernel=9x9 pad=4");
+    conv_fft_plan_options options = spatial_options();
+    conv_fft_plan *plan;
+    size_t bytes = 0, own = 0;
+    options.passes = CONV_FFT_FORWARD;
+    assert_non_null(plan = test_plan(device_context(), &p, &options));
+    assert_int_equal(conv_fft_plan_workspace(plan, CONV_FFT_FORWARD, &bytes), CONV_FFT_SUCCESS);
+    conv_fft_plan_destroy(plan);
+    options.strategy[0] = options.strategy[1] = options.strategy[2] = NULL;
+    options.tuning = CONV_FFT_TUNE_OFF;
+    options.workspace_limit = bytes;
+    assert_non_null(plan = test_plan(device_context(), &p, &options));
+    assert_int_equal(conv_fft_plan_workspace(plan, CONV_FFT_FORWARD, &own), CONV_FFT_SUCCESS);
+    assert_true(own <= bytes);
+    conv_fft_plan_destroy(plan);
+    options.workspace_limit = bytes - 1;
+    assert_int_equal(smallest_workspace_limit(device_context(), &p, &options), bytes);
 }
 
 static const char *const pass_result[3] = {"y", "gx", "gw"};
@@ -286,6 +328,8 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_wide_layers),
         cmocka_unit_test(test_parts_of_a_sample),
+        cmocka_unit_test(test_wide_dilation),
+        cmocka_unit_test(test_workspace_limit),
         cmocka_unit_test(test_workspace_of_large_layers),
         cmocka_unit_test(test_long_sums),
         cmocka_unit_test(test_threads_give_the_same_bits),

@@ -157,7 +157,7 @@ static size_t block_result(const cf_convolution *c) { return (size_t)(cf_cell_po
 /* y, gx: the positions of a task. Fewer positions read more of their neighbours' input again. */
 static void choose_rows(cf_convolution *c) {
     start_with_whole_axes(c);
-    while ((task_signal(c) > signal_bytes || block_result(c) > result_bytes) && halve(c, 0))
+    while ((task_signal(c) > signal_bytes || block_result(c) > result_bytes) && halve(c, 0.25))
         ;
     while (tasks(c) < 2 * c->device->threads && c->device->threads > 1 && halve(c, 2))
         ;
