@@ -2,12 +2,14 @@
 /* Family `spatial` on the CPU: layers whose channels and positions fill vectors, tiles and packed blocks, and leave
  * parts of them empty, with every set of kernels and several numbers of threads. Small layers of all kinds are in
  * tests/conv/test_random.c. */
+#include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include <cmocka.h>
 
@@ -19,7 +21,7 @@
 #include "cpu/device.h"
 
 enum {
-    COUNT = TEST_AMOUNT(60, 12), /* random layers for each set of kernels */
+    COUNT = TEST_AMOUNT(24, 8), /* random layers for each set of kernels */
     THREADS = 3
 };
 
@@ -107,6 +109,150 @@ static void test_wide_layers(void **state) {
     assert_int_equal(case_failures(), 0);
 }
 
+/* ---------------------------------------------------------------------------------------------------- large layers */
+
+/* Tasks and cells have parts of the rows, planes or volumes; those at the ends are smaller. */
+static void test_parts_of_a_sample(void **state) {
+    NEED_DEVICE(state);
+    static const char *const lines[] = {"in=1x40x6001 out=24 kernel=5 pad=2",
+                                        "in=1x33x9001 out=9 kernel=6 stride=3 dilation=2 pad=7",
+                                        "in=1x5x30011 out=3 kernel=4 stride=2 pad=1",
+                                        "in=1x3x20011 out=6 groups=3 kernel=9 stride=2 pad=4",
+                                        "in=17x1x20011 out=1 kernel=5 dilation=3 pad=6",
+                                        "in=1x1x200003 out=17 kernel=3 pad=1",
+                                        "in=1x2x301x300 out=33 kernel=3x3 stride=2x1 pad=1",
+                                        "in=1x1x71x73x40 out=33 kernel=3x1x1 pad=1x0x0",
+                                        "in=1x2x31x32x90 out=2 groups=2 kernel=3x3x3 pad=1",
+                                        "in=1x2x21x22x90 out=2 groups=2 kernel=3x3x3 stride=2 pad=1"};
+    for (size_t i = 0; i < sizeof lines / sizeof lines[0]; i++) {
+        const conv_fft_problem p = test_problem(lines[i]);
+        const conv_fft_plan_options options = spatial_options();
+        generator g = test_generator((uint64_t)i);
+        case_begin(lines[i], NULL);
+        layer l = layer_create(&p, &g);
+        conv_fft_plan *plan = test_plan(device_context(), &p, &options);
+        assert_non_null(plan);
+        layer_check_all(&l, plan);
+        conv_fft_plan_destroy(plan);
+        layer_destroy(&l);
+    }
+    assert_int_equal(case_failures(), 0);
+}
+
+/* A kernel that reads far apart elements: to divide the positions would not make what a task reads smaller, and each
+ * task would pack nearly the whole signal. */
+static void test_wide_dilation(void **state) {
+    NEED_DEVICE(state);
+    conv_fft_problem p = test_problem("in=1x1x200000 out=1 kernel=2 dilation=150000");
+    const conv_fft_plan_options options = spatial_options();
+    conv_fft_plan *plan = test_plan(device_context(), &p, &options);
+    generator g = test_generator(0);
+    layer l = layer_create(&p, &g);
+    assert_non_null(plan);
+    const clock_t start = clock();
+    assert_true(layer_check_all(&l, plan));
+    const double seconds = (double)(clock() - start) / CLOCKS_PER_SEC;
+    if (seconds > TEST_AMOUNT(2, 10))
+        fail_msg("%.1f seconds", seconds);
+    conv_fft_plan_destroy(plan);
+    layer_destroy(&l);
+}
+
+/* Spectra of this layer are faster, but never as small as the packed weights. */
+static void test_workspace_limit(void **state) {
+    NEED_DEVICE(state);
+    const conv_fft_problem p = test_problem("in=8x256x14x14 out=256 kernel=9x9 pad=4");
+    conv_fft_plan_options options = spatial_options();
+    conv_fft_plan *plan;
+    size_t bytes = 0, own = 0;
+    options.passes = CONV_FFT_FORWARD;
+    assert_non_null(plan = test_plan(device_context(), &p, &options));
+    assert_int_equal(conv_fft_plan_workspace(plan, CONV_FFT_FORWARD, &bytes), CONV_FFT_SUCCESS);
+    conv_fft_plan_destroy(plan);
+    options.strategy[0] = options.strategy[1] = options.strategy[2] = NULL;
+    options.tuning = CONV_FFT_TUNE_OFF;
+    options.workspace_limit = bytes;
+    assert_non_null(plan = test_plan(device_context(), &p, &options));
+    assert_int_equal(conv_fft_plan_workspace(plan, CONV_FFT_FORWARD, &own), CONV_FFT_SUCCESS);
+    assert_true(own <= bytes);
+    conv_fft_plan_destroy(plan);
+    options.workspace_limit = bytes - 1;
+    assert_int_equal(smallest_workspace_limit(device_context(), &p, &options), bytes);
+}
+
+static const char *const pass_result[3] = {"y", "gx", "gw"};
+
+/* The workspace grows with the channels and the kernel, not with the extents or the batch. */
+static void test_workspace_of_large_layers(void **state) {
+    NEED_DEVICE(state);
+    static const char *const lines[] = {
+        "in=1x64x1048576 out=64 kernel=9 pad=4",         "in=1x1x4194304 out=1 kernel=9 stride=2 pad=4",
+        "in=1x16x512x512x512 out=16 kernel=3x3x3 pad=1", "in=1x64x512x512x512 out=64 kernel=3x3x3 pad=1 groups=64",
+        "in=1024x64x112x112 out=64 kernel=3x3 pad=1",    "in=1024x1x66000 out=1 kernel=65536"};
+    for (size_t i = 0; i < sizeof lines / sizeof lines[0]; i++) {
+        const conv_fft_problem p = test_problem(lines[i]);
+        const conv_fft_plan_options options = spatial_options();
+        conv_fft_plan *plan = test_plan(device_context(), &p, &options);
+        assert_non_null(plan);
+        /* 16 numbers for each of 65536 taps are 4 MiB, for each thread. */
+        const size_t limit = (size_t)(32 + 16 * device_context()->device->threads) << 20;
+        for (int pass = 0; pass < 3; pass++) {
+            size_t bytes = 0;
+            assert_int_equal(conv_fft_plan_workspace(plan, 1 << pass, &bytes), CONV_FFT_SUCCESS);
+            if (bytes > limit)
+                fail_msg("%s: %zu bytes of workspace for %s, more than %zu", lines[i], bytes, pass_result[pass], limit);
+        }
+        conv_fft_plan_destroy(plan);
+    }
+}
+
+/* The errors of equal terms do not cancel, and grow with the length of a sum that is computed in one go. Such sums had
+ * errors of 250 to 1100 units of rounding. */
+static void check_equal_terms(const char *line, int pass, int64_t terms, int64_t results) {
+    const conv_fft_problem p = test_problem(line);
+    const ref_shape s = ref_shape_of(&p);
+    const int64_t count[3] = {ref_output_count(&s), ref_input_count(&s), ref_weight_count(&s)};
+    const conv_fft_plan_options options = spatial_options();
+    conv_fft_plan *plan = test_plan(device_context(), &p, &options);
+    size_t bytes = 0;
+    assert_non_null(plan);
+    assert_int_equal(conv_fft_plan_workspace(plan, 1 << pass, &bytes), CONV_FFT_SUCCESS);
+    void *const workspace = test_alloc(bytes);
+    float *numbers[3];
+    for (int t = 0; t < 3; t++) {
+        numbers[t] = test_alloc((size_t)count[t] * sizeof(float));
+        for (int64_t i = 0; i < count[t]; i++)
+            numbers[t][i] = 0.1f;
+    }
+    float *const y = numbers[0], *const x = numbers[1], *const w = numbers[2];
+    const conv_fft_status status = pass == 0 ? conv_fft_forward(plan, x, w, NULL, y, workspace, bytes, NULL)
+                                   : pass == 1
+                                       ? conv_fft_backward_data(plan, w, y, x, 0, workspace, bytes, NULL)
+                                       : conv_fft_backward_weights(plan, x, y, w, NULL, 0, workspace, bytes, NULL);
+    assert_int_equal(status, CONV_FFT_SUCCESS);
+    assert_int_equal(count[pass], results);
+    for (int64_t i = 0; i < results; i++) {
+        const double exact = (double)terms * 0.1f * (double)0.1f,
+                     error = fabs(numbers[pass][i] / exact - 1) * (1 << 24);
+        if (error > 100)
+            fail_msg("%s: result %lld of %s has an error of %.0f units of rounding", line, (long long)i,
+                     pass_result[pass], error);
+    }
+    for (int t = 0; t < 3; t++)
+        free(numbers[t]);
+    free(workspace);
+    conv_fft_plan_destroy(plan);
+}
+
+static void test_long_sums(void **state) {
+    NEED_DEVICE(state);
+    check_equal_terms("in=1x8192x4x4 out=2 kernel=3x3", 0, 9 * 8192, 2 * 2 * 2);
+    check_equal_terms("in=1x1x16400 out=1 kernel=16384", 0, 16384, 17);
+    check_equal_terms("in=1x2x8 out=16384 kernel=1", 1, 16384, 2 * 8);
+    check_equal_terms("in=1x1x1000000 out=1 kernel=1", 2, 1000000, 1);
+    check_equal_terms("in=1x16x500000 out=8 kernel=1", 2, 500000, 16 * 8);
+}
+
 /* ---------------------------------------------------------------------------------------------------------- threads */
 
 /* Results of all passes with this number of threads. */
@@ -141,7 +287,9 @@ static void test_threads_give_the_same_bits(void **state) {
     static const char *const lines[] = {"in=3x20x33x18 out=40 kernel=3x3 pad=1",
                                         "in=1x40x40x9 out=8 kernel=5x3 stride=2",
                                         "in=5x24x30x30 out=24 kernel=5x5 pad=same groups=24",
-                                        "in=1x70x300 out=130 kernel=5 dilation=2", "in=17x1x64 out=1 kernel=9"};
+                                        "in=1x70x300 out=130 kernel=5 dilation=2",
+                                        "in=17x1x64 out=1 kernel=9",
+                                        "in=1x8x9001 out=9 kernel=7 stride=2"};
     for (size_t i = 0; i < sizeof lines / sizeof lines[0]; i++) {
         const conv_fft_problem p = test_problem(lines[i]);
         const ref_shape s = ref_shape_of(&p);
@@ -179,6 +327,11 @@ static void test_refusals(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_wide_layers),
+        cmocka_unit_test(test_parts_of_a_sample),
+        cmocka_unit_test(test_wide_dilation),
+        cmocka_unit_test(test_workspace_limit),
+        cmocka_unit_test(test_workspace_of_large_layers),
+        cmocka_unit_test(test_long_sums),
         cmocka_unit_test(test_threads_give_the_same_bits),
         cmocka_unit_test(test_refusals),
     };

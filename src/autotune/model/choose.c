@@ -338,6 +338,26 @@ static conv_fft_status try_plan(conv_fft_context *context, search *q, const conv
                           options->workspace_limit, smallest, plan);
 }
 
+/* Families without spectra may need less workspace than the smallest spectra. Passes that have none keep their
+ * strategies. */
+static conv_fft_status try_single(conv_fft_context *context, search *q, const conv_fft_plan_options *options,
+                                  uint64_t *smallest, conv_fft_plan **plan) {
+    *smallest = 0;
+    for (int pass = 0; pass < CF_PASS_COUNT; ++pass) {
+        q->fused_seconds[pass] = HUGE_VAL;
+        choose_single(q, pass);
+        if (q->fused_seconds[pass] < HUGE_VAL)
+            q->strategy[pass] = q->fused[pass];
+        if ((options->passes & 1 << pass) && !q->strategy[pass].family)
+            return CONV_FFT_INVALID_ARGUMENT;
+    }
+    return cf_plan_create(q->layer, context->device, options->passes, q->strategy, options->any_alignment == 1,
+                          options->workspace_limit, smallest, plan);
+}
+
+/* The smaller number of bytes; 0: not known. */
+static uint64_t smaller_known(uint64_t a, uint64_t b) { return a == 0 || (b != 0 && b < a) ? b : a; }
+
 conv_fft_status cf_choose_plan(conv_fft_context *context, const cf_layer *layer, const conv_fft_plan_options *options,
                                int chosen, const cf_strategy strategy[CF_PASS_COUNT], conv_fft_plan **plan) {
     search q;
@@ -349,7 +369,7 @@ conv_fft_status cf_choose_plan(conv_fft_context *context, const cf_layer *layer,
     memcpy(q.strategy, strategy, sizeof q.strategy);
 
     /* Try the fastest strategy, in chunks that fit; then faster ones with less workspace; then the smallest
-     * workspace. */
+     * workspace of spectra; then none. */
     uint64_t fastest, over, smallest;
     q.limit = UINT64_MAX;
     conv_fft_status status = try_plan(context, &q, options, &fastest, plan);
@@ -368,7 +388,10 @@ conv_fft_status cf_choose_plan(conv_fft_context *context, const cf_layer *layer,
     status = try_plan(context, &q, options, &smallest, plan);
     if (smallest == 0 && status != CONV_FFT_INVALID_ARGUMENT)
         return status;
-    return cf_fail_workspace_limit(options->workspace_limit, smallest == 0 || fastest < smallest ? fastest : smallest);
+    over = 0;
+    if (q.keep == 0 && (status = try_single(context, &q, options, &over, plan)) != CONV_FFT_INVALID_ARGUMENT)
+        return status;
+    return cf_fail_workspace_limit(options->workspace_limit, smaller_known(smaller_known(fastest, smallest), over));
 }
 
 conv_fft_status cf_choose_strategies(const cf_device *device, const cf_layer *layer, int keep,

@@ -16,6 +16,7 @@
 #ifndef CF_CPU_SPATIAL_CONVOLUTION_H
 #define CF_CPU_SPATIAL_CONVOLUTION_H
 
+#include "core/arith.h"
 #include "cpu/device.h"
 #include "cpu/fft/kernels.h"
 
@@ -28,14 +29,16 @@ typedef struct cf_packed_axis {
     /* Several phases: coordinates, from and to, that are neighbours in the tensor from this index on; none if a padding
      * mode repeats the tensor. */
     int64_t straight[2], straight_index;
-    int64_t span; /* coordinates that one position of the result reads from */
+    int64_t span; /* positions of a phase that one position of the result reads from */
 } cf_packed_axis;
 
 enum {
     CF_PADDING = -1,
     CF_NOT_READ = -2,
     CF_PACKED_COLUMNS = 32, /* columns, or taps, that are packed together */
-    CF_MIN_CLIPPED = 32     /* channels whose sum is worth a load and a store of each number of a tile */
+    CF_MAX_PRODUCTS =
+        512, /* y, gx: that a tile adds one after the other; the errors of long sums grow with their length */
+    CF_MIN_CLIPPED = 32 /* channels whose sum is worth a load and a store of each number of a tile */
 };
 
 /* Result positions start + j * step, j < count. Position j and tap[i] read position j * pace + offset[i]. That is not
@@ -71,11 +74,11 @@ struct cf_convolution {
     int64_t *a_offset, *b_offset;
     cf_tap_run *run; /* gw */
     int64_t runs;
-    int64_t rows[2];   /* y, gx: positions of a task along axes 0 and 1 */
-    int64_t extent[2]; /* packed positions of a task along axes 0 and 1 */
-    int64_t parts;     /* y, gx: tasks that share the blocks of results. gw, channelwise: slices of the batch */
+    int64_t rows[3];   /* y, gx: positions of a task along each axis; gw: of gy that are packed at a time */
+    int64_t extent[3]; /* packed positions of these; axis 2: of each phase */
+    int64_t parts;     /* y, gx: tasks that share the blocks of results. gw, channelwise: slices of the cells */
     bool clipped;      /* y, gx: products with padding in a row are left out, tap by tap */
-    int64_t chunk; /* y, gx: packed blocks of channels that one tile sums over. gw: samples that are packed at a time */
+    int64_t chunk; /* y, gx: packed blocks of channels that one tile sums over. gw: cells that are packed at a time */
     size_t weights_bytes, signal_bytes, result_bytes; /* packed weights; packed signal and results of a task */
 };
 
@@ -94,19 +97,36 @@ static inline cf_lanes cf_lanes_make(int64_t first, int64_t stride, int64_t coun
     return lanes;
 }
 
-/* What stands in vectors and in packed blocks. The rest is zero. */
+/* axis.c. Memory of zeros. */
+conv_fft_status cf_spatial_numbers(int64_t count, int64_t **memory);
+/* The lattices of an axis, and where its packed positions are in the tensor. */
+conv_fft_status cf_make_axis(cf_convolution *c, int axis);
+/* The longest stretch of each phase with neighbouring indices. */
+conv_fft_status cf_find_inside(cf_packed_axis *packed);
+/* create.c. What stands in vectors and in packed blocks. The rest is zero. */
 cf_convolution cf_convolution_blocks(const cf_device *device, const cf_convolution_desc *desc);
 /* The share of the lanes of vectors that `count` numbers use. */
 double cf_lanes_used(int64_t count, int64_t width);
+static inline bool cf_is_gradient_of_signal(const cf_convolution *c) { return c->desc.kind == CF_CGEMM_BACKWARD_DATA; }
 /* Packed positions of a task, and the numbers of a packed block of channels. */
 static inline int64_t cf_packed_positions(const cf_convolution *c) {
-    return c->extent[0] * c->extent[1] * c->axis[2].phases * c->axis[2].width;
+    return c->extent[0] * c->extent[1] * c->axis[2].phases * c->extent[2];
 }
 static inline int64_t cf_packed_block(const cf_convolution *c) { return cf_packed_positions(c) * c->side; }
-/* Positions of the result along all axes (gw: of gy). */
-static inline int64_t cf_convolution_outputs(const cf_convolution *c) {
-    return c->desc.axis[0].output * c->desc.axis[1].output * c->desc.axis[2].output;
+/* The first packed position that position `at` of the result reads. */
+static inline void cf_packed_place(const cf_convolution *c, const int64_t at[3], int64_t place[3]) {
+    for (int a = 0; a < 3; ++a)
+        place[a] = at[a] * c->lattice[a][0].pace;
 }
+
+/* A CELL is a part of the positions of y of one sample, rows[] of them along each axis, and fewer at the end. */
+static inline int64_t cf_cells_along(const cf_convolution *c, int axis) {
+    return cf_ceil_div(c->desc.axis[axis].output, c->rows[axis]);
+}
+static inline int64_t cf_cells_of_sample(const cf_convolution *c) {
+    return cf_cells_along(c, 0) * cf_cells_along(c, 1) * cf_cells_along(c, 2);
+}
+static inline int64_t cf_cell_positions(const cf_convolution *c) { return c->rows[0] * c->rows[1] * c->rows[2]; }
 /* Blocks of lanes of a channelwise convolution, and how many of each share their weights. */
 int64_t cf_channelwise_blocks(const cf_convolution *c);
 int64_t cf_channelwise_items(const cf_convolution *c);
@@ -118,13 +138,14 @@ cf_lanes cf_channelwise_lanes(const cf_convolution *c, const cf_tensor *tensor, 
 bool cf_has_dense_taps(const cf_convolution *c);
 
 /* pack.c. to <- block `side` of the signal of a sample and group, or the signal of the lanes of a channelwise
- * convolution, from coordinate {at[0], at[1]} on. */
+ * convolution, from packed position `at` on. */
 void cf_pack_signal(const cf_convolution *c, const cf_tensor *tensor, const void *data, int64_t sample, int64_t group,
-                    int64_t side, const int64_t at[2], void *to);
+                    int64_t side, const int64_t at[3], void *to);
 void cf_pack_lanes(const cf_convolution *c, const cf_tensor *tensor, const void *data, const cf_lanes *lanes,
-                   const int64_t at[2], void *to);
-/* to[position][stride] <- gy. */
-void cf_pack_gradient(const cf_convolution *c, const void *data, const cf_lanes *lanes, int64_t stride, void *to);
+                   const int64_t at[3], void *to);
+/* to[position of a cell][stride] <- gy, `count` positions along each axis from `at` on. */
+void cf_pack_gradient(const cf_convolution *c, const void *data, const cf_lanes *lanes, const int64_t at[3],
+                      const int64_t count[3], int64_t stride, void *to);
 /* The weights of one block of channels, by the taps of the tensor; see above. */
 void cf_pack_weights(const cf_convolution *c, const void *w, int64_t group, int64_t block, int64_t side, void *to);
 void cf_pack_channelwise_weights(const cf_convolution *c, const void *w, int64_t block, int64_t channel, void *to);

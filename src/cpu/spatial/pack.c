@@ -17,14 +17,13 @@ static cf_piece piece_of(const cf_tensor *tensor, const void *data, int64_t firs
                       .adjacent = lanes->adjacent};
 }
 
-/* Positions [from, to) of a row, of which each has an index of its own. */
-static void pack_border(const cf_convolution *c, cf_piece piece, int64_t stride, int64_t from, int64_t to, char *row) {
+/* Positions [from, to) of the axis, of which each has an index of its own. */
+static void pack_border(const cf_convolution *c, cf_piece piece, int64_t stride, int64_t from, int64_t to, char *into) {
     const int64_t *const index = c->axis[2].index;
     const int64_t bytes = stride * (int64_t)cf_dtype_bytes(piece.dtype);
     char *const data = piece.data;
     piece.elements = 1;
-    for (int64_t i = from; i < to; ++i) {
-        char *const into = row + i * c->column * (int64_t)c->real;
+    for (int64_t i = from; i < to; ++i, into += c->column * (int64_t)c->real) {
         piece.data = data + index[i] * bytes;
         if (index[i] >= 0)
             c->kernels->load(into, c->column, &piece);
@@ -33,14 +32,16 @@ static void pack_border(const cf_convolution *c, cf_piece piece, int64_t stride,
     }
 }
 
-/* Columns that are neighbours in the tensor are loaded together, and then divided among the phases. */
+/* Columns that are neighbours in the tensor are loaded together, and then divided among the phases. `count` columns of
+ * each phase are packed, from `at` on. */
 static void pack_straight(const cf_convolution *c, const cf_tensor *tensor, const void *data, int64_t first,
-                          const cf_lanes *lanes, char *row) {
+                          const cf_lanes *lanes, int64_t at, int64_t columns, char *row) {
     const cf_packed_axis *const a = &c->axis[2];
+    const int64_t end = cf_min(a->straight[1], (at + columns) * a->phases);
     double line[CF_PACKED_COLUMNS * CF_MAX_LANES];
     const size_t bytes = (size_t)c->column * c->real;
-    for (int64_t from = a->straight[0]; from < a->straight[1]; from += CF_PACKED_COLUMNS) {
-        const int64_t count = cf_min(CF_PACKED_COLUMNS, a->straight[1] - from);
+    for (int64_t from = cf_max(a->straight[0], at * a->phases); from < end; from += CF_PACKED_COLUMNS) {
+        const int64_t count = cf_min(CF_PACKED_COLUMNS, end - from);
         const cf_piece piece =
             piece_of(tensor, data, first + (a->straight_index + from - a->straight[0]) * tensor->axis_stride[2], lanes,
                      tensor->axis_stride[2], count);
@@ -49,7 +50,8 @@ static void pack_straight(const cf_convolution *c, const cf_tensor *tensor, cons
         for (int64_t i = 0; i < count; ++i) {
             const int64_t position = phase * a->width + place;
             if (position >= a->inside[phase][0] && position < a->inside[phase][1])
-                memcpy(row + (size_t)position * bytes, (const char *)line + (size_t)i * bytes, bytes);
+                memcpy(row + (size_t)(phase * c->extent[2] + place - at) * bytes,
+                       (const char *)line + (size_t)i * bytes, bytes);
             place += phase + 1 == a->phases;
             phase = phase + 1 == a->phases ? 0 : phase + 1;
         }
@@ -57,30 +59,34 @@ static void pack_straight(const cf_convolution *c, const cf_tensor *tensor, cons
 }
 
 static void pack_row(const cf_convolution *c, const cf_tensor *tensor, const void *data, int64_t first,
-                     const cf_lanes *lanes, char *row) {
+                     const cf_lanes *lanes, int64_t at, char *row) {
     const cf_packed_axis *const a = &c->axis[2];
-    const int64_t stride = tensor->axis_stride[2];
+    const int64_t stride = tensor->axis_stride[2], bytes = c->column * (int64_t)c->real,
+                  columns = cf_min(c->extent[2], a->width - at);
     const cf_piece border = piece_of(tensor, data, first, lanes, stride, 1);
     const bool straight = a->straight[1] > a->straight[0] && !lanes->adjacent && !c->planar;
     if (straight)
-        pack_straight(c, tensor, data, first, lanes, row);
+        pack_straight(c, tensor, data, first, lanes, at, columns, row);
     for (int64_t phase = 0; phase < a->phases; ++phase) {
-        const int64_t from = phase * a->width, to = from + a->width, *const inside = a->inside[phase];
+        const int64_t from = phase * a->width + at, to = from + columns,
+                      low = cf_min(to, cf_max(from, a->inside[phase][0])),
+                      high = cf_min(to, cf_max(low, a->inside[phase][1]));
+        char *const into = row + phase * c->extent[2] * bytes;
         if (a->index[from] == CF_NOT_READ)
             continue;
-        pack_border(c, border, stride, from, inside[0], row);
-        if (inside[1] > inside[0] && !straight) {
-            const cf_piece piece = piece_of(tensor, data, first + a->index[inside[0]] * stride, lanes,
-                                            a->phases * stride, inside[1] - inside[0]);
-            c->kernels->load(row + inside[0] * c->column * (int64_t)c->real, c->column, &piece);
+        pack_border(c, border, stride, from, low, into);
+        if (high > low && !straight) {
+            const cf_piece piece =
+                piece_of(tensor, data, first + a->index[low] * stride, lanes, a->phases * stride, high - low);
+            c->kernels->load(into + (low - from) * bytes, c->column, &piece);
         }
-        pack_border(c, border, stride, inside[1], to, row);
+        pack_border(c, border, stride, high, to, into + (high - from) * bytes);
     }
 }
 
 void cf_pack_lanes(const cf_convolution *c, const cf_tensor *tensor, const void *data, const cf_lanes *lanes,
-                   const int64_t at[2], void *to) {
-    const size_t row_bytes = (size_t)(c->axis[2].phases * c->axis[2].width * c->column) * c->real;
+                   const int64_t at[3], void *to) {
+    const size_t row_bytes = (size_t)(c->axis[2].phases * c->extent[2] * c->column) * c->real;
     /* Vectors are computed whole. */
     if (c->channelwise && lanes->count < c->side)
         memset(to, 0, (size_t)cf_packed_block(c) * c->real);
@@ -94,12 +100,12 @@ void cf_pack_lanes(const cf_convolution *c, const cf_tensor *tensor, const void 
             if (iz == CF_PADDING || iy == CF_PADDING)
                 memset(row, 0, row_bytes);
             else
-                pack_row(c, tensor, data, iz * tensor->axis_stride[0] + iy * tensor->axis_stride[1], lanes, row);
+                pack_row(c, tensor, data, iz * tensor->axis_stride[0] + iy * tensor->axis_stride[1], lanes, at[2], row);
         }
 }
 
 void cf_pack_signal(const cf_convolution *c, const cf_tensor *tensor, const void *data, int64_t sample, int64_t group,
-                    int64_t side, const int64_t at[2], void *to) {
+                    int64_t side, const int64_t at[3], void *to) {
     const int64_t first = side * c->side, channels = cf_min(c->side, c->summed - first),
                   together = c->planar ? 1 : channels,
                   base = sample * tensor->sample_stride + group * tensor->group_stride;
@@ -110,16 +116,16 @@ void cf_pack_signal(const cf_convolution *c, const cf_tensor *tensor, const void
     }
 }
 
-void cf_pack_gradient(const cf_convolution *c, const void *data, const cf_lanes *lanes, int64_t stride, void *to) {
+void cf_pack_gradient(const cf_convolution *c, const void *data, const cf_lanes *lanes, const int64_t at[3],
+                      const int64_t count[3], int64_t stride, void *to) {
     const cf_tensor *const y = &c->desc.y;
-    const cf_convolution_axis *const axis = c->desc.axis;
-    char *row = to;
-    for (int64_t iz = 0; iz < axis[0].output; ++iz)
-        for (int64_t iy = 0; iy < axis[1].output; ++iy) {
-            const cf_piece piece = piece_of(y, data, iz * y->axis_stride[0] + iy * y->axis_stride[1], lanes,
-                                            y->axis_stride[2], axis[2].output);
-            c->kernels->load(row, stride, &piece);
-            row += (size_t)(axis[2].output * stride) * c->real;
+    for (int64_t iz = 0; iz < count[0]; ++iz)
+        for (int64_t iy = 0; iy < count[1]; ++iy) {
+            const int64_t first =
+                (at[0] + iz) * y->axis_stride[0] + (at[1] + iy) * y->axis_stride[1] + at[2] * y->axis_stride[2];
+            const cf_piece piece = piece_of(y, data, first, lanes, y->axis_stride[2], count[2]);
+            c->kernels->load((char *)to + (size_t)((iz * c->rows[1] + iy) * c->rows[2] * stride) * c->real, stride,
+                             &piece);
         }
 }
 

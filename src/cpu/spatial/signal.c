@@ -15,13 +15,13 @@ typedef struct signal_call {
     bool accumulate;
     const char *weights; /* packed */
     char *memory;        /* of the threads */
-    int64_t groups, blocks[2];
+    int64_t groups, blocks[3];
 } signal_call;
 
 /* A task: results of one sample and group from position `at` of each lattice on. */
 typedef struct task {
     int64_t group, sample; /* channelwise: block and item of lanes */
-    int64_t at[2], part;
+    int64_t at[3], part;
     char *signal, *sums; /* packed; of one block of results */
 } task;
 
@@ -46,7 +46,7 @@ static bool next_part(const cf_convolution *c, const task *t, int64_t *index, pa
     p->taps = 1;
     for (int a = 0; a < 3; ++a) {
         p->axis[a] = &c->lattice[a][which[a]];
-        p->count[a] = a == 2 ? p->axis[a]->count : cf_max(0, cf_min(c->rows[a], p->axis[a]->count - t->at[a]));
+        p->count[a] = cf_max(0, cf_min(c->rows[a], p->axis[a]->count - t->at[a]));
         p->taps *= p->axis[a]->taps;
     }
     return true;
@@ -82,8 +82,9 @@ static void taps_at(const cf_lattice *l, int64_t j, int64_t *from, int64_t *to) 
 static void add_products(const cf_convolution *c, const task *t, const part *p, const char *signal, const char *weights,
                          int64_t outer, int64_t run, char *sums) {
     const cf_lattice *const axis[2] = {p->axis[0], p->axis[1]}, *const columns = p->axis[2];
-    const int64_t width = c->axis[2].phases * c->axis[2].width * c->column * (int64_t)c->real,
-                  result = p->count[2] * c->block * (int64_t)c->real;
+    const int64_t width = c->axis[2].phases * c->extent[2] * c->column * (int64_t)c->real,
+                  result = p->count[2] * c->block * (int64_t)c->real,
+                  taps = c->clipped ? 1 : cf_max(1, CF_MAX_PRODUCTS / (outer * run));
     cf_sum_tile tile = {.a = weights,
                         .outer = outer,
                         .a_step = c->taps * tap_numbers(c),
@@ -103,13 +104,12 @@ static void add_products(const cf_convolution *c, const task *t, const part *p, 
             for (; tz < end_z; tz += planes) {
                 const int64_t first = (tz * axis[1]->taps + ty) * columns->taps,
                               last = ((tz + planes - 1) * axis[1]->taps + end_y) * columns->taps;
-                if (!c->clipped) {
-                    add_row(c, p, &tile, row, to, first, last, 0, p->count[2]);
-                    continue;
+                for (int64_t i = first; i < last; i += taps) {
+                    const int64_t tap = i % columns->taps,
+                                  from = c->clipped ? cf_max(0, columns->from[tap] - t->at[2]) : 0,
+                                  end = c->clipped ? cf_min(p->count[2], columns->to[tap] - t->at[2]) : p->count[2];
+                    add_row(c, p, &tile, row, to, i, cf_min(i + taps, last), from, end);
                 }
-                for (int64_t i = first; i < last; ++i)
-                    add_row(c, p, &tile, row, to, i, i + 1, columns->from[i % columns->taps],
-                            columns->to[i % columns->taps]);
             }
         }
 }
@@ -144,7 +144,7 @@ static void store(const signal_call *call, const task *t, const part *p, const c
         for (int64_t y = 0; y < p->count[1]; ++y) {
             const int64_t first = (p->axis[0]->start + (t->at[0] + z) * p->axis[0]->step) * stride[0] +
                                   (p->axis[1]->start + (t->at[1] + y) * p->axis[1]->step) * stride[1] +
-                                  p->axis[2]->start * stride[2];
+                                  (p->axis[2]->start + t->at[2] * p->axis[2]->step) * stride[2];
             const cf_piece piece = {.dtype = call->to->dtype,
                                     .data = (char *)call->result + first * bytes,
                                     .offset = lanes->offset,
@@ -195,7 +195,8 @@ static void compute_block(const signal_call *call, const task *t, int64_t block)
 
 static void run_task(const signal_call *call, const task *t) {
     const cf_convolution *const c = call->c;
-    const int64_t at[2] = {t->at[0] * c->lattice[0][0].pace, t->at[1] * c->lattice[1][0].pace};
+    int64_t at[3];
+    cf_packed_place(c, t->at, at);
     for (int64_t side = 0; side < c->sides; ++side)
         cf_pack_signal(c, call->from, call->signal, t->sample, t->group, side, at,
                        t->signal + side * cf_packed_block(c) * (int64_t)c->real);
@@ -209,8 +210,8 @@ static void run_channelwise(const signal_call *call, const task *t) {
     const bool data = c->desc.kind == CF_CGEMM_BACKWARD_DATA;
     const int64_t outs = c->desc.out_channels, weights = c->taps * c->block * (int64_t)c->real;
     const char *const w = call->weights + t->group * outs * weights;
-    const int64_t at[2] = {t->at[0] * c->lattice[0][0].pace, t->at[1] * c->lattice[1][0].pace};
-    int64_t packed = -1;
+    int64_t packed = -1, at[3];
+    cf_packed_place(c, t->at, at);
     part p;
     for (int64_t i = 0; next_part(c, t, &i, &p);)
         for (int64_t out = 0; out < outs; ++out) {
@@ -263,10 +264,10 @@ static void run_task_of_number(const void *user, int64_t i, int thread) {
     const signal_call *const call = user;
     const cf_convolution *const c = call->c;
     char *const own = call->memory + (size_t)thread * (c->signal_bytes + c->result_bytes);
-    const int64_t block = i / c->parts, z = call->blocks[0], y = call->blocks[1];
-    const task t = {.group = block / y / z % call->groups,
-                    .sample = block / y / z / call->groups,
-                    .at = {block / y % z * c->rows[0], block % y * c->rows[1]},
+    const int64_t block = i / c->parts, z = call->blocks[0], y = call->blocks[1], x = call->blocks[2];
+    const task t = {.group = block / x / y / z % call->groups,
+                    .sample = block / x / y / z / call->groups,
+                    .at = {block / x / y % z * c->rows[0], block / x % y * c->rows[1], block % x * c->rows[2]},
                     .part = i % c->parts,
                     .signal = own,
                     .sums = own + c->signal_bytes};
@@ -276,20 +277,21 @@ static void run_task_of_number(const void *user, int64_t i, int thread) {
 void cf_convolve_signal(const cf_convolution *c, const void *signal, const void *w, const void *bias, void *result,
                         bool accumulate, void *scratch, int threads) {
     const bool data = c->desc.kind == CF_CGEMM_BACKWARD_DATA;
-    const signal_call call = {
-        .c = c,
-        .from = data ? &c->desc.y : &c->desc.x,
-        .to = data ? &c->desc.x : &c->desc.y,
-        .signal = signal,
-        .bias = bias,
-        .result = result,
-        .accumulate = accumulate,
-        .weights = scratch,
-        .memory = (char *)scratch + c->weights_bytes,
-        .groups = c->channelwise ? cf_channelwise_blocks(c) : c->desc.groups,
-        .blocks = {cf_ceil_div(c->lattice[0][0].count, c->rows[0]), cf_ceil_div(c->lattice[1][0].count, c->rows[1])}};
+    const signal_call call = {.c = c,
+                              .from = data ? &c->desc.y : &c->desc.x,
+                              .to = data ? &c->desc.x : &c->desc.y,
+                              .signal = signal,
+                              .bias = bias,
+                              .result = result,
+                              .accumulate = accumulate,
+                              .weights = scratch,
+                              .memory = (char *)scratch + c->weights_bytes,
+                              .groups = c->channelwise ? cf_channelwise_blocks(c) : c->desc.groups,
+                              .blocks = {cf_ceil_div(c->lattice[0][0].count, c->rows[0]),
+                                         cf_ceil_div(c->lattice[1][0].count, c->rows[1]),
+                                         cf_ceil_div(c->lattice[2][0].count, c->rows[2])}};
     const int64_t samples = c->channelwise ? cf_channelwise_items(c) : c->desc.batch;
     pack_all_weights(c, w, scratch, threads);
-    cf_parallel_for(threads, samples * call.groups * call.blocks[0] * call.blocks[1] * c->parts, run_task_of_number,
-                    &call);
+    cf_parallel_for(threads, samples * call.groups * call.blocks[0] * call.blocks[1] * call.blocks[2] * c->parts,
+                    run_task_of_number, &call);
 }

@@ -8,7 +8,8 @@
 #include <string.h>
 
 /* The positions that a tile adds in the compute type: their factors fit the first-level cache. Such sums are added to
- * others of the same samples, and those to totals in double. The totals do not depend on the number of threads. */
+ * others of the same chunk of cells, and those to totals in double. The totals do not depend on the number of
+ * threads. */
 enum {
     POSITIONS = 192
 };
@@ -16,11 +17,27 @@ enum {
 /* Numbers of the sums of a block of gy's channels and a packed block of x's. */
 static int64_t block_sums(const cf_convolution *c) { return c->taps * (c->channelwise ? 1 : c->side) * c->block; }
 
-/* sums[tap][side][block] += products of one sample, by runs of taps [from, to). channels: of x that are used. */
-static void add_sample(const cf_convolution *c, const char *x, const char *gy, int64_t channels, int64_t from,
-                       int64_t to, char *sums) {
-    const int64_t real = (int64_t)c->real, rows = c->desc.axis[0].output * c->desc.axis[1].output,
-                  columns = c->desc.axis[2].output, rows_at_once = cf_max(1, POSITIONS / cf_max(1, columns)),
+/* A part of the positions of one sample. */
+typedef struct cell {
+    int64_t sample; /* channelwise: item of lanes */
+    int64_t at[3], count[3];
+} cell;
+
+static cell cell_of(const cf_convolution *c, int64_t number) {
+    const int64_t y = cf_cells_along(c, 1), x = cf_cells_along(c, 2), of_sample = cf_cells_of_sample(c),
+                  place = number % of_sample;
+    cell one = {.sample = number / of_sample,
+                .at = {place / x / y * c->rows[0], place / x % y * c->rows[1], place % x * c->rows[2]}};
+    for (int a = 0; a < 3; ++a)
+        one.count[a] = cf_min(c->rows[a], c->desc.axis[a].output - one.at[a]);
+    return one;
+}
+
+/* sums[tap][side][block] += products of rows [first, first + rows) of a cell, by runs of taps [from, to). channels: of
+ * x that are used. */
+static void add_rows(const cf_convolution *c, const char *x, const char *gy, int64_t channels, int64_t first,
+                     int64_t rows, int64_t columns, int64_t from, int64_t to, char *sums) {
+    const int64_t real = (int64_t)c->real, rows_at_once = cf_max(1, POSITIONS / columns),
                   tap_numbers = (c->channelwise ? 1 : c->side) * c->block;
     /* Lanes are channels, or taps of one channel after the other. */
     const bool of_taps = c->planar || c->channelwise;
@@ -35,8 +52,8 @@ static void add_sample(const cf_convolution *c, const char *x, const char *gy, i
                 const int64_t channel = i % each, count = of_taps ? run->count : channels,
                               lanes = cf_sum_tile_lanes(c, count);
                 tile.inner = cf_min(rows_at_once, rows - row);
-                tile.a_offset = c->a_offset + row;
-                tile.b_offset = c->b_offset + row;
+                tile.a_offset = c->a_offset + first + row;
+                tile.b_offset = c->b_offset + first + row;
                 tile.run = cf_min(POSITIONS, columns - column);
                 tile.c_step = of_taps ? tap_numbers : c->block;
                 tile.a = gy + column * c->block * real;
@@ -46,6 +63,14 @@ static void add_sample(const cf_convolution *c, const char *x, const char *gy, i
                     c->kernels->tiles->sum[kind][c->vectors - 1][cf_min(lanes, count - l) - 1](&tile);
                 }
             }
+}
+
+static void add_cell(const cf_convolution *c, const cell *one, const char *x, const char *gy, int64_t channels,
+                     int64_t from, int64_t to, char *sums) {
+    /* All planes at once, if no row is missing between them. */
+    const int64_t planes = one->count[1] == c->rows[1] ? one->count[0] : 1;
+    for (int64_t z = 0; z < one->count[0]; z += planes)
+        add_rows(c, x, gy, channels, z * c->rows[1], planes * one->count[1], one->count[2], from, to, sums);
 }
 
 static void add_to_totals(const cf_convolution *c, const void *sums, double *totals, int64_t count) {
@@ -77,40 +102,46 @@ static cf_piece tap_piece(const cf_convolution *c, void *gw, int64_t tap, int64_
 /* ----------------------------------------------------------------------------------------------------------- dense */
 
 typedef struct weights_memory {
-    char *x, *gy, *sums; /* [sample of a chunk][group][block of channels] twice; [group][block of gy][block of x] */
-    double *totals;      /* as sums; NULL: one chunk has all samples, and its sums are the result */
+    char *x, *gy, *sums; /* [cell of a chunk][group][block of channels] twice; [group][block of gy][block of x] */
+    double *totals;      /* as sums; NULL: one chunk has all cells, and its sums are the result */
 } weights_memory;
+
+/* Cells of all samples. */
+static int64_t all_cells(const cf_convolution *c) { return c->desc.batch * cf_cells_of_sample(c); }
 
 static weights_memory lay_out(const cf_convolution *c, void *scratch) {
     const size_t planes = (size_t)(c->chunk * c->desc.groups), groups = (size_t)c->desc.groups;
     weights_memory m = {.x = scratch};
     m.gy = m.x + planes * c->signal_bytes;
     m.sums = m.gy + planes * c->result_bytes;
-    if (c->chunk < c->desc.batch)
+    if (c->chunk < all_cells(c))
         m.totals = (double *)(void *)(m.sums + groups * c->weights_bytes);
     return m;
 }
 
-/* Pack block `block` of a sample's group: those of x come first. */
+/* Pack block `block` of a cell's group: those of x come first. */
 static void pack_block(const cf_convolution *c, const void *x, const void *gy, const weights_memory *m, int64_t slot,
-                       int64_t sample, int64_t block) {
-    const int64_t group = slot % c->desc.groups, real = (int64_t)c->real, origin[2] = {0, 0};
+                       int64_t number, int64_t block) {
+    const int64_t group = slot % c->desc.groups, real = (int64_t)c->real;
+    const cell one = cell_of(c, number);
     if (block < c->sides) {
-        cf_pack_signal(c, &c->desc.x, x, sample, group, block, origin,
+        int64_t place[3];
+        cf_packed_place(c, one.at, place);
+        cf_pack_signal(c, &c->desc.x, x, one.sample, group, block, place,
                        m->x + (size_t)slot * c->signal_bytes + block * cf_packed_block(c) * real);
         return;
     }
     const cf_tensor *const t = &c->desc.y;
     const int64_t first = (block - c->sides) * c->block, used = cf_min(c->block, c->own - first),
-                  numbers = cf_convolution_outputs(c) * c->block;
+                  numbers = cf_cell_positions(c) * c->block;
     char *const to = m->gy + (size_t)slot * c->result_bytes + (block - c->sides) * numbers * real;
     if (used < c->block)
         memset(to, 0, (size_t)(numbers * real));
     for (int64_t l = 0; l < used; l += CF_MAX_LANES) {
         const cf_lanes lanes =
-            cf_lanes_make(sample * t->sample_stride + group * t->group_stride + (first + l) * t->channel_stride,
+            cf_lanes_make(one.sample * t->sample_stride + group * t->group_stride + (first + l) * t->channel_stride,
                           t->channel_stride, used - l);
-        cf_pack_gradient(c, gy, &lanes, c->block, to + l * real);
+        cf_pack_gradient(c, gy, &lanes, one.at, one.count, c->block, to + l * real);
     }
 }
 
@@ -120,19 +151,20 @@ static int64_t place_of_pair(const cf_convolution *c, int64_t pair) {
     return pair / of_group * (int64_t)(c->weights_bytes / c->real) + pair % of_group * block_sums(c);
 }
 
-/* The sums of one pair of blocks over the samples of a chunk, by taps of one row of the kernel. */
-static void sum_pair(const cf_convolution *c, const weights_memory *m, int64_t samples, int64_t pair, int64_t from,
-                     int64_t to) {
+/* The sums of one pair of blocks over the cells [begin, end), by taps of one row of the kernel. */
+static void sum_pair(const cf_convolution *c, const weights_memory *m, int64_t begin, int64_t end, int64_t pair,
+                     int64_t from, int64_t to) {
     const int64_t side = pair % c->sides, block = pair / c->sides % c->blocks, group = pair / c->sides / c->blocks,
                   real = (int64_t)c->real, per_tap = c->side * c->block, first = c->run[from].first * per_tap,
                   count = (to < c->runs ? c->run[to].first : c->taps) * per_tap - first;
     char *const sums = m->sums + place_of_pair(c, pair) * real;
     memset(sums + first * real, 0, (size_t)(count * real));
-    for (int64_t s = 0; s < samples; ++s) {
-        const size_t slot = (size_t)(s * c->desc.groups + group);
-        add_sample(c, m->x + slot * c->signal_bytes + side * cf_packed_block(c) * real,
-                   m->gy + slot * c->result_bytes + block * cf_convolution_outputs(c) * c->block * real,
-                   cf_min(c->side, c->summed - side * c->side), from, to, sums);
+    for (int64_t i = begin; i < end; ++i) {
+        const size_t slot = (size_t)((i - begin) * c->desc.groups + group);
+        const cell one = cell_of(c, i);
+        add_cell(c, &one, m->x + slot * c->signal_bytes + side * cf_packed_block(c) * real,
+                 m->gy + slot * c->result_bytes + block * cf_cell_positions(c) * c->block * real,
+                 cf_min(c->side, c->summed - side * c->side), from, to, sums);
     }
     if (m->totals)
         add_to_totals(c, sums + first * real, m->totals + place_of_pair(c, pair) + first, count);
@@ -195,7 +227,7 @@ typedef struct dense_call {
     const void *x, *gy;
     void *gw;
     weights_memory m;
-    int64_t first, samples, rows; /* of the batch; rows of the kernel */
+    int64_t first, count, rows; /* cells that are packed at a time; rows of the kernel */
     bool accumulate;
 } dense_call;
 
@@ -211,7 +243,7 @@ static void do_sum(const void *user, int64_t i, int thread) {
     int64_t from, to;
     (void)thread;
     runs_of_row(d->c, i % d->rows, &from, &to);
-    sum_pair(d->c, &d->m, d->samples, i / d->rows, from, to);
+    sum_pair(d->c, &d->m, d->first, d->first + d->count, i / d->rows, from, to);
 }
 
 static void do_store(const void *user, int64_t i, int thread) {
@@ -229,12 +261,12 @@ static void convolve_dense(const cf_convolution *c, const void *x, const void *g
                     .m = lay_out(c, scratch),
                     .rows = c->desc.axis[0].taps * c->desc.axis[1].taps,
                     .accumulate = accumulate};
-    const int64_t groups = c->desc.groups, pairs = groups * c->blocks * c->sides;
+    const int64_t groups = c->desc.groups, pairs = groups * c->blocks * c->sides, cells = all_cells(c);
     if (d.m.totals)
         memset(d.m.totals, 0, (size_t)groups * (c->weights_bytes / c->real) * sizeof(double));
-    for (; d.first < c->desc.batch; d.first += c->chunk) {
-        d.samples = cf_min(c->chunk, c->desc.batch - d.first);
-        cf_parallel_for(threads, d.samples * groups * (c->sides + c->blocks), do_pack, &d);
+    for (; d.first < cells; d.first += c->chunk) {
+        d.count = cf_min(c->chunk, cells - d.first);
+        cf_parallel_for(threads, d.count * groups * (c->sides + c->blocks), do_pack, &d);
         cf_parallel_for(threads, pairs * d.rows, do_sum, &d);
     }
     cf_parallel_for(threads, pairs, do_store, &d);
@@ -242,23 +274,26 @@ static void convolve_dense(const cf_convolution *c, const void *x, const void *g
 
 /* ----------------------------------------------------------------------------------------------------- channelwise */
 
-/* The totals of one block of lanes and one slice of the batch: [channel of gy][tap][lane]. */
+/* The totals of one block of lanes and one slice of the cells: [channel of gy][tap][lane]. */
 static void sum_slice(const cf_convolution *c, const void *x, const void *gy, int64_t block, int64_t slice,
                       char *memory, double *totals) {
-    const int64_t items = cf_channelwise_items(c), outs = c->desc.out_channels, numbers = block_sums(c),
-                  origin[2] = {0, 0};
+    const int64_t cells = cf_channelwise_items(c) * cf_cells_of_sample(c), outs = c->desc.out_channels,
+                  numbers = block_sums(c);
     char *const packed = memory + c->signal_bytes, *const sums = packed + c->result_bytes;
     memset(totals, 0, (size_t)(outs * numbers) * sizeof *totals);
-    for (int64_t item = slice; item < items; item += c->parts) {
-        const cf_lanes lanes = cf_channelwise_lanes(c, &c->desc.x, block, item, 0);
-        cf_pack_lanes(c, &c->desc.x, x, &lanes, origin, memory);
+    for (int64_t i = slice; i < cells; i += c->parts) {
+        const cell one = cell_of(c, i);
+        const cf_lanes lanes = cf_channelwise_lanes(c, &c->desc.x, block, one.sample, 0);
+        int64_t place[3];
+        cf_packed_place(c, one.at, place);
+        cf_pack_lanes(c, &c->desc.x, x, &lanes, place, memory);
         if (lanes.count < c->block)
             memset(packed, 0, c->result_bytes);
         for (int64_t out = 0; out < outs; ++out) {
-            const cf_lanes from = cf_channelwise_lanes(c, &c->desc.y, block, item, out);
-            cf_pack_gradient(c, gy, &from, c->block, packed);
+            const cf_lanes from = cf_channelwise_lanes(c, &c->desc.y, block, one.sample, out);
+            cf_pack_gradient(c, gy, &from, one.at, one.count, c->block, packed);
             memset(sums, 0, (size_t)numbers * c->real);
-            add_sample(c, memory, packed, 1, 0, c->runs, sums);
+            add_cell(c, &one, memory, packed, 1, 0, c->runs, sums);
             add_to_totals(c, sums, totals + out * numbers, numbers);
         }
     }
@@ -324,7 +359,7 @@ size_t cf_convolve_weights_scratch(const cf_convolution *c) {
         return (size_t)c->device->threads * thread_bytes(c) +
                (size_t)(c->parts * cf_channelwise_blocks(c) * c->desc.out_channels * block_sums(c)) * sizeof(double);
     return (size_t)c->chunk * groups * (c->signal_bytes + c->result_bytes) + groups * c->weights_bytes +
-           (c->chunk < c->desc.batch ? groups * (c->weights_bytes / c->real) * sizeof(double) : 0);
+           (c->chunk < all_cells(c) ? groups * (c->weights_bytes / c->real) * sizeof(double) : 0);
 }
 
 void cf_convolve_weights(const cf_convolution *c, const void *x, const void *gy, void *gw, bool accumulate,
