@@ -96,6 +96,11 @@ class Judge:
         if waits(self.step):
             promising = self._try_one(promising, known)
         self._time_ours(promising)
+        # Torch's layers have a share of the time, and some of the rest may be left.
+        late = [case for case in cases if case.torch_ms is None and case.reason is None]
+        if late and not waits(self.step):
+            late = self._time(late, "torch", lambda case: type(case.layer), OF_PLANS)
+            self._time_ours([case for case in late if not hopeless(case)])
         if self.tuning:
             self.records = Records()  # there are new ones
         _layer_times.write({self._key(case): {name: getattr(case, name) for name in _layer_times.TIMES}

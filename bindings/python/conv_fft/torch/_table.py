@@ -19,6 +19,9 @@ class Row:
         self.name, self.layer, self.decision, self.why = name, layer, "kept", ""
         self.torch_ms = self.ours_ms = self.torch_host_ms = self.ours_host_ms = self.predicted_ms = None
 
+    def __repr__(self):
+        return "Row(%r, %s: %s)" % (self.name, self.decision, self.why)
+
 
 class Conversion(list):
     """The rows of a conversion; printed, a table. `model` is the model."""
