@@ -108,6 +108,8 @@ cf_convolution cf_convolution_blocks(const cf_device *device, const cf_convoluti
 /* The share of the lanes of vectors that `count` numbers use. */
 double cf_lanes_used(int64_t count, int64_t width);
 static inline bool cf_is_gradient_of_signal(const cf_convolution *c) { return c->desc.kind == CF_CGEMM_BACKWARD_DATA; }
+/* Numbers from one tap to the next in packed weights, and in the sums of their gradient. */
+static inline int64_t cf_tap_numbers(const cf_convolution *c) { return (c->channelwise ? 1 : c->side) * c->block; }
 /* Packed positions of a task, and the numbers of a packed block of channels. */
 static inline int64_t cf_packed_positions(const cf_convolution *c) {
     return c->extent[0] * c->extent[1] * c->axis[2].phases * c->extent[2];

@@ -23,9 +23,6 @@ static bool is_weights(const cf_convolution *c) { return c->desc.kind == CF_CGEM
 
 /* ----------------------------------------------------------------------------------------------------------- tiles */
 
-/* Numbers from one tap to the next in packed weights. */
-static int64_t tap_numbers(const cf_convolution *c) { return c->channelwise ? c->block : c->side * c->block; }
-
 /* Where packed position (z, y, x), of the whole axes, stands in a task that begins at position 0. */
 static int64_t place_of(const cf_convolution *c, int64_t z, int64_t y, int64_t x) {
     const cf_packed_axis *const a = &c->axis[2];
@@ -45,7 +42,7 @@ static conv_fft_status make_tap_offsets(cf_convolution *c) {
         for (int64_t t = 0; t < (int64_t)z->taps * y->taps * x->taps; ++t, ++count) {
             const int64_t tz = t / x->taps / y->taps, ty = t / x->taps % y->taps, tx = t % x->taps;
             c->a_offset[count] =
-                ((z->tap[tz] * axis[1].taps + y->tap[ty]) * axis[2].taps + x->tap[tx]) * tap_numbers(c);
+                ((z->tap[tz] * axis[1].taps + y->tap[ty]) * axis[2].taps + x->tap[tx]) * cf_tap_numbers(c);
             c->b_offset[count] = place_of(c, z->offset[tz], y->offset[ty], x->offset[tx]);
         }
     }
@@ -178,7 +175,7 @@ static double share_of_signal(const cf_convolution *c) {
 static void set_signal_sizes(cf_convolution *c) {
     choose_rows(c);
     c->clipped = !c->channelwise && c->summed >= CF_MIN_CLIPPED && share_of_signal(c) < 0.8;
-    const int64_t of_block = c->taps * tap_numbers(c) * (int64_t)c->real;
+    const int64_t of_block = c->taps * cf_tap_numbers(c) * (int64_t)c->real;
     c->chunk = cf_max(1, cf_min((int64_t)weights_bytes / of_block, CF_MAX_PRODUCTS / (c->taps * c->side)));
     c->weights_bytes = cf_align((size_t)(c->channelwise ? cf_channelwise_blocks(c) * c->desc.out_channels * of_block
                                                         : c->desc.groups * c->blocks * c->sides * of_block));
@@ -198,7 +195,7 @@ static void set_weights_sizes(cf_convolution *c) {
         ;
     c->signal_bytes = cf_align(task_signal(c));
     c->result_bytes = cf_align(block_result(c) * (size_t)blocks);
-    c->weights_bytes = cf_align((size_t)(c->taps * tap_numbers(c) * blocks * c->sides) * c->real);
+    c->weights_bytes = cf_align((size_t)(c->taps * cf_tap_numbers(c) * blocks * c->sides) * c->real);
     const size_t cell = (c->signal_bytes + c->result_bytes) * (size_t)c->desc.groups,
                  totals = c->weights_bytes / c->real * sizeof(double) * (size_t)c->desc.out_channels;
     const int64_t cells = cf_cells_of_sample(c);

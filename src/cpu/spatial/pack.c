@@ -173,7 +173,7 @@ bool cf_has_dense_taps(const cf_convolution *c) {
 
 void cf_pack_weights(const cf_convolution *c, const void *w, int64_t group, int64_t block, int64_t side, void *to) {
     const cf_tensor *const t = &c->desc.w;
-    const bool data = c->desc.kind == CF_CGEMM_BACKWARD_DATA;
+    const bool data = cf_is_gradient_of_signal(c);
     const int64_t own_stride = data ? t->channel_stride : t->sample_stride,
                   summed_stride = data ? t->sample_stride : t->channel_stride, first = block * c->block,
                   base = group * t->group_stride + side * c->side * summed_stride,

@@ -32,8 +32,6 @@ typedef struct part {
     const int64_t *a_offset, *b_offset;
 } part;
 
-static int64_t tap_numbers(const cf_convolution *c) { return c->side * (c->channelwise ? 1 : c->block); }
-
 /* The parts of a task, one after the other. False: there is no more. */
 static bool next_part(const cf_convolution *c, const task *t, int64_t *index, part *p) {
     const int64_t i = (*index)++, all = c->lattices[0] * c->lattices[1] * c->lattices[2];
@@ -87,7 +85,7 @@ static void add_products(const cf_convolution *c, const task *t, const part *p, 
                   taps = c->clipped ? 1 : cf_max(1, CF_MAX_PRODUCTS / (outer * run));
     cf_sum_tile tile = {.a = weights,
                         .outer = outer,
-                        .a_step = c->taps * tap_numbers(c),
+                        .a_step = c->taps * cf_tap_numbers(c),
                         .b_step = cf_packed_block(c),
                         .run = run,
                         .run_step = c->channel,
@@ -168,8 +166,9 @@ static cf_lanes block_lanes(const signal_call *call, const task *t, int64_t bloc
 
 static void compute_block(const signal_call *call, const task *t, int64_t block) {
     const cf_convolution *const c = call->c;
-    const int64_t size = cf_packed_block(c) * (int64_t)c->real, weights = c->taps * tap_numbers(c) * (int64_t)c->real,
-                  whole = c->summed / c->side, used = cf_min(c->block, c->own - block * c->block);
+    const int64_t size = cf_packed_block(c) * (int64_t)c->real,
+                  weights = c->taps * cf_tap_numbers(c) * (int64_t)c->real, whole = c->summed / c->side,
+                  used = cf_min(c->block, c->own - block * c->block);
     const char *const w = call->weights + (t->group * c->blocks + block) * c->sides * weights;
     part p;
     for (int64_t i = 0; next_part(c, t, &i, &p);) {
@@ -207,7 +206,7 @@ static void run_task(const signal_call *call, const task *t) {
 /* y: each output channel of a group reads the same signal. gx: the sum over the channels of gy. */
 static void run_channelwise(const signal_call *call, const task *t) {
     const cf_convolution *const c = call->c;
-    const bool data = c->desc.kind == CF_CGEMM_BACKWARD_DATA;
+    const bool data = cf_is_gradient_of_signal(c);
     const int64_t outs = c->desc.out_channels, weights = c->taps * c->block * (int64_t)c->real;
     const char *const w = call->weights + t->group * outs * weights;
     int64_t packed = -1, at[3];
@@ -245,7 +244,7 @@ typedef struct packing {
 static void pack_some_weights(const void *user, int64_t i, int thread) {
     const packing *const p = user;
     const cf_convolution *const c = p->c;
-    char *const to = p->to + i * c->taps * tap_numbers(c) * (int64_t)c->real;
+    char *const to = p->to + i * c->taps * cf_tap_numbers(c) * (int64_t)c->real;
     (void)thread;
     if (c->channelwise)
         cf_pack_channelwise_weights(c, p->w, i / c->desc.out_channels, i % c->desc.out_channels, to);
@@ -276,7 +275,7 @@ static void run_task_of_number(const void *user, int64_t i, int thread) {
 
 void cf_convolve_signal(const cf_convolution *c, const void *signal, const void *w, const void *bias, void *result,
                         bool accumulate, void *scratch, int threads) {
-    const bool data = c->desc.kind == CF_CGEMM_BACKWARD_DATA;
+    const bool data = cf_is_gradient_of_signal(c);
     const signal_call call = {.c = c,
                               .from = data ? &c->desc.y : &c->desc.x,
                               .to = data ? &c->desc.x : &c->desc.y,

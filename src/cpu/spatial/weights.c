@@ -15,7 +15,7 @@ enum {
 };
 
 /* Numbers of the sums of a block of gy's channels and a packed block of x's. */
-static int64_t block_sums(const cf_convolution *c) { return c->taps * (c->channelwise ? 1 : c->side) * c->block; }
+static int64_t block_sums(const cf_convolution *c) { return c->taps * cf_tap_numbers(c); }
 
 /* A part of the positions of one sample. */
 typedef struct cell {
@@ -38,7 +38,7 @@ static cell cell_of(const cf_convolution *c, int64_t number) {
 static void add_rows(const cf_convolution *c, const char *x, const char *gy, int64_t channels, int64_t first,
                      int64_t rows, int64_t columns, int64_t from, int64_t to, char *sums) {
     const int64_t real = (int64_t)c->real, rows_at_once = cf_max(1, POSITIONS / columns),
-                  tap_numbers = (c->channelwise ? 1 : c->side) * c->block;
+                  tap_numbers = cf_tap_numbers(c);
     /* Lanes are channels, or taps of one channel after the other. */
     const bool of_taps = c->planar || c->channelwise;
     const int64_t lane_step = c->channelwise ? c->column : 1, each = c->planar ? channels : 1;
@@ -155,7 +155,7 @@ static int64_t place_of_pair(const cf_convolution *c, int64_t pair) {
 static void sum_pair(const cf_convolution *c, const weights_memory *m, int64_t begin, int64_t end, int64_t pair,
                      int64_t from, int64_t to) {
     const int64_t side = pair % c->sides, block = pair / c->sides % c->blocks, group = pair / c->sides / c->blocks,
-                  real = (int64_t)c->real, per_tap = c->side * c->block, first = c->run[from].first * per_tap,
+                  real = (int64_t)c->real, per_tap = cf_tap_numbers(c), first = c->run[from].first * per_tap,
                   count = (to < c->runs ? c->run[to].first : c->taps) * per_tap - first;
     char *const sums = m->sums + place_of_pair(c, pair) * real;
     memset(sums + first * real, 0, (size_t)(count * real));
@@ -193,7 +193,7 @@ static void store_pair(const cf_convolution *c, const weights_memory *m, int64_t
     const cf_tensor *const t = &c->desc.w;
     const int64_t group = pair / c->sides / c->blocks, own = pair / c->sides % c->blocks * c->block,
                   summed = pair % c->sides * c->side, used = cf_min(c->block, c->own - own),
-                  channels = cf_min(c->side, c->summed - summed), per_tap = c->side * c->block,
+                  channels = cf_min(c->side, c->summed - summed), per_tap = cf_tap_numbers(c),
                   place = place_of_pair(c, pair);
     char *const sums = m->sums + place * (int64_t)c->real;
     if (m->totals)
