@@ -64,12 +64,15 @@ double bench_now_ms(void) {
     return 1e3 * (double)now.tv_sec + 1e-6 * (double)now.tv_nsec;
 }
 
-/* Write to every cache line, so that nothing older stays cached. */
+/* Write to every cache line, so that nothing older stays cached. OpenMP's threads spin for milliseconds after a loop,
+ * and would take processors from a library that has threads of its own. So they get the time to fall asleep. */
 static void flush(bench_timer *timer) {
+    const struct timespec until_asleep = {.tv_nsec = 20000000};
     unsigned char *buffer = timer->buffer;
 #pragma omp parallel for schedule(static)
     for (size_t i = 0; i < timer->bytes; i += CACHE_LINE)
         buffer[i]++;
+    nanosleep(&until_asleep, NULL);
 }
 
 static int compare(const void *a, const void *b) {
