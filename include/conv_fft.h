@@ -68,7 +68,7 @@
 
 /* The version stands here once; the build reads it. */
 #define CONV_FFT_VERSION_MAJOR 0
-#define CONV_FFT_VERSION_MINOR 1
+#define CONV_FFT_VERSION_MINOR 2
 #define CONV_FFT_VERSION_PATCH 0
 /** Raised whenever a struct or the meaning of a call changes in a way that old callers would notice. */
 #define CONV_FFT_ABI 1
