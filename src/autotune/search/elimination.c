@@ -14,9 +14,9 @@ enum {
     MAX_MEASURED = 5,     /* candidates that mode `measure` times; more gain little (docs/tuning.md) */
     MAX_EXHAUSTIVE = 128, /* candidates that mode `exhaustive` times */
     ROUNDS = 7,
-    SHORT_ROUNDS = 15, /* if the best time is below CF_ELIMINATION_SHORT */
-    REPEATS = 3,       /* of a run in which the process had less than one processor */
-    EXTRA_ROUNDS = 20, /* of candidates whose runs were disturbed */
+    SHORT_ROUNDS = 15,  /* if the best time is below CF_ELIMINATION_SHORT */
+    REPEATS = 3,        /* of a run in which the process had less than one processor */
+    EXTRA_ROUNDS = 300, /* of candidates whose runs were disturbed */
     CPU_FLUSH_BYTES = 32 << 20
 };
 

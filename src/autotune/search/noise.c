@@ -6,7 +6,7 @@
 #define MIN_SHARE 0.85   /* processors */
 #define USUAL_SHARE 0.75 /* of the highest share of another run */
 #define SLOWER 1.15      /* than the fastest run */
-#define SCATTER 1.4      /* the median over the fastest run */
+#define SCATTER 2.0      /* the median over the fastest run */
 #define RESOLUTION 2e-5  /* seconds: caches and clocks alone change times by that much */
 
 bool cf_run_was_interrupted(const cf_run_time *run) { return run->share < MIN_SHARE; }
