@@ -69,8 +69,9 @@ const command commands[] = {
     {"explain", "PROBLEM | --file FILE", "dtfmwcMTvj",
      "show how each pass of a layer is computed, who chose that, and its cost",
      "For each pass: the strategy; bytes, operations and time of its stages; and whether a tuning record or the cost "
-     "model has chosen. Then the candidates, best first, with the reasons. With --mode they are timed. It says if a "
-     "direct method should be faster for such a layer.\n\n"
+     "model has chosen. Then the candidates, best first, with the reasons. With --mode they are timed. On a GPU it "
+     "says "
+     "if a direct method should be faster.\n\n"
      "  conv-fft explain --measure 10 in=16x64x56x56 out=64 kernel=7x7 pad=same",
      explain_command},
     {"explain fft", "BASIS [FIELD=VALUE]...", "dg", "show the kernels of a batched FFT on a GPU, and the reasons",

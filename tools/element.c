@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "element.h"
 
+#include "core/element.h"
+
 #include <math.h>
 #include <string.h>
 
@@ -33,14 +35,6 @@ static uint16_t to_fp16(double value) {
     return (uint16_t)(sign | (unsigned)(exponent + 14) << 10 | (unsigned)((2 * fraction - 1) * 1024));
 }
 
-static double from_fp16(uint16_t half) {
-    const int exponent = half >> 10 & 31, mantissa = half & 1023;
-    double value = exponent ? ldexp(1024 + mantissa, exponent - 25) : ldexp(mantissa, -24);
-    if (exponent == 31)
-        value = mantissa ? NAN : INFINITY;
-    return half & 0x8000 ? -value : value;
-}
-
 void element_write(conv_fft_dtype dtype, void *tensor, int64_t index, double value) {
     char *const at = (char *)tensor + (size_t)index * element_bytes(dtype);
     const float single = (float)value;
@@ -65,25 +59,5 @@ void element_write(conv_fft_dtype dtype, void *tensor, int64_t index, double val
 }
 
 double element_read(conv_fft_dtype dtype, const void *tensor, int64_t index) {
-    const char *const at = (const char *)tensor + (size_t)index * element_bytes(dtype);
-    double value;
-    float single;
-    uint32_t bits;
-    uint16_t half;
-    switch (dtype) {
-    case CONV_FFT_FP64:
-        memcpy(&value, at, sizeof value);
-        return value;
-    case CONV_FFT_FP16:
-        memcpy(&half, at, sizeof half);
-        return from_fp16(half);
-    case CONV_FFT_BF16:
-        memcpy(&half, at, sizeof half);
-        bits = (uint32_t)half << 16;
-        memcpy(&single, &bits, sizeof single);
-        return single;
-    default:
-        memcpy(&single, at, sizeof single);
-        return single;
-    }
+    return cf_element_value(dtype, (const char *)tensor + (size_t)index * element_bytes(dtype));
 }

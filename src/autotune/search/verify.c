@@ -14,6 +14,7 @@
 
 #include "core/arith.h"
 #include "core/dtype.h"
+#include "core/element.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -73,37 +74,6 @@ void cf_snapshot_clear(cf_snapshot *snapshot) {
     *snapshot = (cf_snapshot){0};
 }
 
-static double half_value(uint16_t bits) {
-    const int exponent = bits >> 10 & 31, fraction = bits & 1023;
-    const double sign = bits & 0x8000 ? -1.0 : 1.0;
-    if (exponent == 31)
-        return fraction ? NAN : sign * INFINITY;
-    return sign * (exponent ? ldexp(1024 + fraction, exponent - 25) : ldexp(fraction, -24));
-}
-
-static double element(conv_fft_dtype dtype, const char *at) {
-    double wide;
-    float single;
-    uint16_t half;
-    uint32_t bits;
-    switch (dtype) {
-    case CONV_FFT_FP64:
-        memcpy(&wide, at, sizeof wide);
-        return wide;
-    case CONV_FFT_FP16:
-        memcpy(&half, at, sizeof half);
-        return half_value(half);
-    case CONV_FFT_BF16:
-        memcpy(&half, at, sizeof half);
-        bits = (uint32_t)half << 16;
-        memcpy(&single, &bits, sizeof single);
-        return (double)single;
-    default:
-        memcpy(&single, at, sizeof single);
-        return (double)single;
-    }
-}
-
 static double epsilon_of(conv_fft_dtype dtype) { return ldexp(1.0, -cf_dtype_significand_bits(dtype)); }
 
 /* The number of products in the sum of one element of a pass's result. */
@@ -134,7 +104,7 @@ static bool agree(const char *a, const char *b, size_t bytes, conv_fft_dtype dty
     const size_t size = cf_dtype_bytes(dtype), count = bytes / size;
     double difference = 0.0, norm = 0.0, worst = 0.0;
     for (size_t i = 0; i < count; ++i) {
-        const double x = element(dtype, a + i * size), y = element(dtype, b + i * size);
+        const double x = cf_element_value(dtype, a + i * size), y = cf_element_value(dtype, b + i * size);
         const double distance = fabs(x - y);
         if (!(distance < HUGE_VAL)) /* also false for NaN */
             return false;

@@ -71,6 +71,18 @@ static conv_fft_status make_lattices(cf_convolution *c, int axis, int64_t *low) 
     return CONV_FFT_SUCCESS;
 }
 
+double cf_signal_products(const cf_convolution_axis *a) {
+    double inside = 0;
+    if (a->mode != CONV_FFT_PAD_ZEROS)
+        return (double)a->taps * (double)a->output;
+    for (int64_t t = 0; t < a->taps; ++t) {
+        const int64_t first = a->origin + t * a->dilation, from = cf_max(0, -cf_floor_div(first, a->stride)),
+                      to = cf_min(a->output, -cf_floor_div(first - a->input, a->stride));
+        inside += (double)cf_max(0, to - from);
+    }
+    return inside;
+}
+
 /* Position j and tap t read coordinate origin + offset[t] + j * pace. */
 static void find_padding(const cf_axis_window *window, int64_t origin, cf_lattice *l) {
     for (int t = 0; t < l->taps; ++t) {

@@ -101,6 +101,8 @@ static inline cf_lanes cf_lanes_make(int64_t first, int64_t stride, int64_t coun
 conv_fft_status cf_spatial_numbers(int64_t count, int64_t **memory);
 /* The lattices of an axis, and where its packed positions are in the tensor. */
 conv_fft_status cf_make_axis(cf_convolution *c, int axis);
+/* Pairs of an output and a tap of an axis that read the signal, not padding with zeros. */
+double cf_signal_products(const cf_convolution_axis *axis);
 /* The longest stretch of each phase with neighbouring indices. */
 conv_fft_status cf_find_inside(cf_packed_axis *packed);
 /* create.c. What stands in vectors and in packed blocks. The rest is zero. */

@@ -163,13 +163,10 @@ static void choose_rows(cf_convolution *c) {
 
 /* The share of the products along axis 2 that are not with padding. */
 static double share_of_signal(const cf_convolution *c) {
-    double used = 0, all = 0;
+    double all = 0;
     for (int64_t i = 0; i < c->lattices[2]; ++i)
-        for (int t = 0; t < c->lattice[2][i].taps; ++t) {
-            used += (double)(c->lattice[2][i].to[t] - c->lattice[2][i].from[t]);
-            all += (double)c->lattice[2][i].count;
-        }
-    return all > 0 ? used / all : 1;
+        all += (double)c->lattice[2][i].count * c->lattice[2][i].taps;
+    return all > 0 ? cf_signal_products(&c->desc.axis[2]) / all : 1;
 }
 
 static void set_signal_sizes(cf_convolution *c) {

@@ -1,22 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The time of a convolution by its definition. The rates are those of one thread of a server with AVX-512, from a fit
  * to 79 layers in all passes; they only rank strategies. */
-#include "core/arith.h"
 #include "core/dtype.h"
 #include "cpu/spatial/convolution.h"
-
-/* The share of the products along an axis that are not with padding. */
-static double share_of_signal(const cf_convolution_axis *a) {
-    double inside = 0;
-    if (a->mode != CONV_FFT_PAD_ZEROS)
-        return 1;
-    for (int64_t t = 0; t < a->taps; ++t) {
-        const int64_t first = a->origin + t * a->dilation, from = cf_max(0, -cf_floor_div(first, a->stride)),
-                      to = cf_min(a->output, -cf_floor_div(first - a->input, a->stride));
-        inside += (double)cf_max(0, to - from);
-    }
-    return inside / ((double)a->taps * (double)a->output);
-}
 
 double cf_cpu_convolution_seconds(const cf_device *device, const cf_convolution_desc *desc) {
     const bool weights = desc->kind == CF_CGEMM_BACKWARD_WEIGHTS;
@@ -27,7 +13,7 @@ double cf_cpu_convolution_seconds(const cf_device *device, const cf_convolution_
         outputs *= (double)desc->axis[a].output;
         taps *= (double)desc->axis[a].taps;
         if (!weights && (a < 2 || (!c.channelwise && c.summed >= CF_MIN_CLIPPED)))
-            share *= share_of_signal(&desc->axis[a]);
+            share *= cf_signal_products(&desc->axis[a]) / ((double)desc->axis[a].taps * (double)desc->axis[a].output);
     }
     const double planes = (double)desc->batch * (double)desc->groups,
                  weight_numbers = (double)desc->groups * (double)desc->in_channels * (double)desc->out_channels * taps,
