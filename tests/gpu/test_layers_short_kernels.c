@@ -91,6 +91,7 @@ static const char *const spatial_problems[] = {
     "in=2x10x18x19 out=10 groups=10 kernel=5x5 pad=2 mode=reflect layout=last",
     "in=2x4x18x19 out=4 groups=4 kernel=5x5 pad=2 mode=circular dtype=bf16",
     "in=2x4x7x60 out=4 groups=4 kernel=3x9 pad=1x4 mode=replicate",
+    "in=3x4x20x21 out=8 groups=2 kernel=5x4 pad=2:1x3:0 stride=2x1 mode=circular",
     "in=5x24x20x20 out=24 groups=24 kernel=5x5 pad=2 layout=last dtype=fp16 w=fp32",
     "in=5x8x20x20 out=8 groups=8 kernel=5x5 pad=2 dtype=bf16 gw=fp32",
 };

@@ -192,8 +192,10 @@ static conv_fft_status list_operations(conv_fft_plan *plan, cf_build_list *list)
         operations |= CF_OPERATION_ZERO;
     if ((plan->passes & CONV_FFT_BACKWARD_DATA) && (family_of(plan, CF_PASS_DATA)->fields & 1u << CF_FIELD_BASIS)) {
         const cf_gx_store store = cf_strategy_gx_store(&plan->layer, &plan->pass[CF_PASS_DATA].strategy);
-        operations |= store == CF_GX_FOLDED ? CF_OPERATION_FOLD : store == CF_GX_ZEROED ? CF_OPERATION_ZERO : 0;
+        operations |= store == CF_GX_ZEROED ? CF_OPERATION_ZERO : 0;
     }
+    if ((plan->passes & CONV_FFT_BACKWARD_DATA) && plan->pass[CF_PASS_DATA].gx_store == CF_GX_FOLDED)
+        operations |= CF_OPERATION_FOLD;
     return plan->device->ops->operations_list(plan->device, operations, list);
 }
 

@@ -55,10 +55,9 @@ bool cf_spatial_serves(const cf_layer *layer, int pass, const char **why) {
     *why = "spatial computes groups of at most 8 channels in FP32, FP16 and BF16";
     if (layer->in_channels > MAX_CHANNELS || layer->out_channels > MAX_CHANNELS || layer->compute != CONV_FFT_FP32)
         return false;
-    *why = "spatial does not fold the padding of a gradient of x back";
-    for (int a = 0; a < 3; ++a)
-        if (pass == CF_PASS_DATA && layer->axis[a].mode != CONV_FFT_PAD_ZEROS)
-            return false;
+    *why = "spatial folds the padding of a gradient of x back in FP32 and with channels first";
+    if (cf_spatial_folds(layer, pass) && (layer->y.dtype != CONV_FFT_FP32 || layer->y.axis_stride[2] != 1))
+        return false;
     *why = "spatial computes up to 31 x 31 rows of 256 taps, strides up to 8, dilations up to 64, extents up to 2^28";
     for (int a = 0; a < 3; ++a) {
         const cf_axis *const axis = &layer->axis[a];

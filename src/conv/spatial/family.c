@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Family `spatial`: what a plan needs of it. */
 #include "conv/gpu/device.h"
+#include "conv/plan/spectra.h"
 #include "conv/spatial/spatial.h"
+#include "core/arith.h"
 
 #include <stdlib.h>
 
@@ -15,10 +17,9 @@ static bool has_own_convolutions(const cf_device *device) { return device->ops->
 
 static bool feasible(const cf_layer *layer, int pass, const cf_strategy *s, const char **why) {
     (void)s;
-    *why = "spatial does not fold the padding of a gradient of x back";
-    for (int a = 0; a < 3; ++a)
-        if (pass == CF_PASS_DATA && layer->axis[a].mode != CONV_FFT_PAD_ZEROS)
-            return false;
+    *why = "the gradient of the padded x is too large";
+    if (cf_spatial_folds(layer, pass) && cf_spatial_padded_bytes(layer) > (double)CF_SPECTRUM_MAX_BYTES)
+        return false;
     *why = "spatial computes kernels of up to 65536 taps, strides up to 1024, extents up to 2^24";
     int64_t taps = 1;
     for (int a = 0; a < 3; ++a) {
@@ -38,10 +39,12 @@ static bool runs_on(const cf_device *device, const cf_layer *layer, int pass, co
     const cf_gpu *gpu = cf_gpu_of_layers(device);
     if (has_own_convolutions(device))
         return true;
-    if (!cf_spatial_serves(layer, pass, why))
+    const cf_layer padded = cf_spatial_padded(layer, pass);
+    if (!cf_spatial_serves(layer, pass, why) || !cf_spatial_serves(&padded, pass, why))
         return false;
     *why = "its tiles do not fit the shared memory or the registers of a block";
-    return layer->batch == 0 || cf_spatial_configure(layer, pass, &gpu->properties, false, &config) == CONV_FFT_SUCCESS;
+    return layer->batch == 0 ||
+           cf_spatial_configure(&padded, pass, &gpu->properties, false, &config) == CONV_FFT_SUCCESS;
 }
 
 static conv_fft_status prepare(conv_fft_plan *plan, int pass) {
@@ -49,13 +52,18 @@ static conv_fft_status prepare(conv_fft_plan *plan, int pass) {
     if (!state)
         return cf_fail_memory(sizeof *state, "a spatial pass");
     plan->pass[pass].state = state;
+    state->layer = cf_spatial_padded(&plan->layer, pass);
+    if (cf_spatial_folds(&plan->layer, pass)) {
+        plan->pass[pass].gx_store = CF_GX_FOLDED;
+        plan->pass[pass].fold = cf_spatial_fold(&plan->layer);
+    }
     if (plan->layer.batch == 0)
         return CONV_FFT_SUCCESS;
     if (has_own_convolutions(plan->device)) {
-        const cf_convolution_desc desc = cf_spatial_describe(&plan->layer, pass);
+        const cf_convolution_desc desc = cf_spatial_describe(&state->layer, pass);
         return plan->device->ops->convolution_create(plan->device, &desc, &state->convolution);
     }
-    return cf_spatial_configure(&plan->layer, pass, &cf_gpu_of_layers(plan->device)->properties, plan->any_alignment,
+    return cf_spatial_configure(&state->layer, pass, &cf_gpu_of_layers(plan->device)->properties, plan->any_alignment,
                                 &state->config);
 }
 
@@ -88,9 +96,13 @@ static cf_workspace workspace(const conv_fft_plan *plan, int set, int64_t rows) 
     for (int pass = 0; pass < CF_PASS_COUNT; ++pass) {
         const cf_spatial_state *const state = set & 1 << pass ? plan->pass[pass].state : NULL;
         if (state && state->convolution)
-            ws.bytes = plan->device->ops->convolution_scratch(state->convolution) + CF_WORKSPACE_SLACK;
+            ws.fold = cf_align(plan->device->ops->convolution_scratch(state->convolution));
         else if (state && cf_spatial_adds(&state->config))
-            ws.bytes = cf_spatial_bytes(&state->config) + CF_WORKSPACE_SLACK;
+            ws.fold = cf_align(cf_spatial_bytes(&state->config));
+        if (state && plan->pass[pass].gx_store == CF_GX_FOLDED)
+            ws.bytes = (size_t)cf_spatial_padded_bytes(&plan->layer);
+        ws.bytes += ws.fold;
+        ws.bytes += ws.bytes > 0 ? CF_WORKSPACE_SLACK : 0;
     }
     return ws;
 }

@@ -26,16 +26,23 @@ void cf_spatial_predict(const cf_layer *layer, const cf_device *device, int pass
                         cf_stage_cost cost[CF_STAGE_COUNT]) {
     (void)strategy;
     const cf_gpu *gpu = cf_gpu_of_layers(device);
+    const cf_layer padded = cf_spatial_padded(layer, pass);
     cf_spatial_config c;
     cf_stage_cost whole = cf_cost_definition(layer, pass);
+    if (cf_spatial_folds(layer, pass)) {
+        const double bytes = cf_spatial_padded_bytes(layer);
+        cost[CF_STAGE_FOLD_GX] =
+            cf_cost_of(device, 2.0 * bytes, bytes / (double)cf_dtype_bytes(layer->compute), device->flops);
+    }
     if (device->ops->convolution_seconds) {
-        const cf_convolution_desc desc = cf_spatial_describe(layer, pass);
+        const cf_convolution_desc desc = cf_spatial_describe(&padded, pass);
         whole.seconds = device->ops->convolution_seconds(device, &desc);
         cost[cf_cost_whole_passes[pass]] = whole;
         return;
     }
     whole.seconds = cf_cost_of(device, whole.bytes, 0.0, 1.0).seconds;
-    if (gpu && layer->batch > 0 && cf_spatial_configure(layer, pass, &gpu->properties, false, &c) == CONV_FFT_SUCCESS) {
+    if (gpu && layer->batch > 0 &&
+        cf_spatial_configure(&padded, pass, &gpu->properties, false, &c) == CONV_FFT_SUCCESS) {
         const double processors = (double)gpu->properties.multiprocessors,
                      clock = 0.89e3 * (double)gpu->properties.clock_khz,
                      share = fmin(1.0, (double)c.grid[0] * (double)c.grid[1] / processors);

@@ -81,23 +81,11 @@ static conv_fft_status run_on_device(const conv_fft_plan *plan, int pass, const 
         pass == CF_PASS_FORWARD ? c->bias : NULL, accumulate, (void *)cf_align((size_t)c->workspace), c->stream);
 }
 
-conv_fft_status cf_spatial_run(const conv_fft_plan *plan, int set, const cf_call *c) {
-    const int pass = set == CONV_FFT_FORWARD         ? CF_PASS_FORWARD
-                     : set == CONV_FFT_BACKWARD_DATA ? CF_PASS_DATA
-                                                     : CF_PASS_WEIGHTS;
+static conv_fft_status run_kernels(const conv_fft_plan *plan, int pass, const cf_call *c) {
     const cf_spatial_state *state = plan->pass[pass].state;
-    const cf_layer *layer = &plan->layer;
+    const cf_layer *layer = &state->layer;
     const cf_spatial_config *config = &state->config;
     const bool data = pass == CF_PASS_DATA, weights = pass == CF_PASS_WEIGHTS;
-    if (weights)
-        CF_FORWARD(cf_zero_weights(plan, c));
-    if (layer->batch == 0)
-        return CONV_FFT_SUCCESS;
-    if (state->convolution) {
-        CF_FORWARD(run_on_device(plan, pass, c));
-        cf_stage_done(plan, c, cf_cost_whole_passes[pass]);
-        return CONV_FFT_SUCCESS;
-    }
     const cf_spatial_side x = side_of(layer, &layer->x, data ? c->gx : c->x, true),
                           y = side_of(layer, &layer->y, pass == CF_PASS_FORWARD ? c->y : c->gy, false);
     cf_spatial_call call = {.x = data ? y : x,
@@ -120,8 +108,30 @@ conv_fft_status cf_spatial_run(const conv_fft_plan *plan, int set, const cf_call
                              parameters_of_call};
     void *parameters[] = {&call};
     CF_FORWARD(cf_kernel_launch(state->kernel, &shape, parameters, c->stream));
-    if (cf_spatial_adds(config))
-        CF_FORWARD(add_slices(state, &call, c->stream));
+    return cf_spatial_adds(config) ? add_slices(state, &call, c->stream) : CONV_FFT_SUCCESS;
+}
+
+conv_fft_status cf_spatial_run(const conv_fft_plan *plan, int set, const cf_call *c) {
+    const int pass = set == CONV_FFT_FORWARD         ? CF_PASS_FORWARD
+                     : set == CONV_FFT_BACKWARD_DATA ? CF_PASS_DATA
+                                                     : CF_PASS_WEIGHTS;
+    const cf_spatial_state *state = plan->pass[pass].state;
+    const cf_pass_plan *own = &plan->pass[pass];
+    cf_call call = *c;
+    if (pass == CF_PASS_WEIGHTS)
+        CF_FORWARD(cf_zero_weights(plan, c));
+    if (plan->layer.batch == 0)
+        return CONV_FFT_SUCCESS;
+    if (own->gx_store == CF_GX_FOLDED) {
+        call.gx = (char *)cf_align((size_t)c->workspace) + plan->workspace[set].fold;
+        call.flags &= ~CONV_FFT_ACCUMULATE_GX;
+    }
+    CF_FORWARD(state->convolution ? run_on_device(plan, pass, &call) : run_kernels(plan, pass, &call));
     cf_stage_done(plan, c, cf_cost_whole_passes[pass]);
+    if (own->gx_store != CF_GX_FOLDED)
+        return CONV_FFT_SUCCESS;
+    CF_FORWARD(plan->device->ops->fold(plan->device, &own->fold, call.gx, plan->layer.batch, plan->layer.groups, c->gx,
+                                       c->flags & CONV_FFT_ACCUMULATE_GX, c->stream));
+    cf_stage_done(plan, c, CF_STAGE_FOLD_GX);
     return CONV_FFT_SUCCESS;
 }

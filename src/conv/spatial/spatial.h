@@ -45,14 +45,23 @@ size_t cf_spatial_bytes(const cf_spatial_config *config);
 /* Whether the kernels for GPUs compute the pass; otherwise *why is a clause. */
 bool cf_spatial_serves(const cf_layer *layer, int pass, const char **why);
 
+/* padded.c. Whether a gradient of x is folded, because its padding is no zeros. */
+bool cf_spatial_folds(const cf_layer *layer, int pass);
+/* The layer whose pass is computed. If it is folded, x is the padded signal, dense and in the compute type. */
+cf_layer cf_spatial_padded(const cf_layer *layer, int pass);
+cf_fold_desc cf_spatial_fold(const cf_layer *layer);
+/* Bytes of the padded gradient of x, of the whole batch. */
+double cf_spatial_padded_bytes(const cf_layer *layer);
+
 /* The pass for a device that has convolutions of its own. */
 cf_convolution_desc cf_spatial_describe(const cf_layer *layer, int pass);
 
 void cf_spatial_predict(const cf_layer *layer, const cf_device *device, int pass, const cf_strategy *strategy,
                         cf_stage_cost cost[CF_STAGE_COUNT]);
 
-/* plan->pass[].state */
+/* plan->pass[].state. The fold of a gradient of x is in plan->pass[]. */
 typedef struct cf_spatial_state {
+    cf_layer layer; /* cf_spatial_padded() */
     cf_spatial_config config;
     struct cf_kernel *kernel, *add; /* add: NULL if there is one slice */
     cf_convolution *convolution;    /* of a device that has convolutions of its own */
