@@ -564,6 +564,8 @@ typedef struct conv_fft_tune_record {
     int64_t candidates;       /**< the number of timed candidates */
     conv_fft_tuning tuning;   /**< _MEASURE or _EXHAUSTIVE */
     double model_ms;          /**< measured, of the cost model's choice; negative: it was not timed */
+    double fastest_ms;        /**< the shortest of the runs whose median is `ms`; negative: not known */
+    double processors;        /**< on a CPU, the processors that the process had in these runs; 0: not known */
 } conv_fft_tune_record;
 
 /** Counters since the context was created. */

@@ -82,7 +82,12 @@ static const char *mode_name(const conv_fft_tune_record *r) {
 
 static void print_record(const conv_fft_tune_record *r, bool verbose) {
     char size[16], families[64];
-    printf("%s\n  %s: %.4f ms, predicted %.4f", r->problem, pass_word(r->pass), r->ms, r->predicted_ms);
+    printf("%s\n  %s: %.4f ms", r->problem, pass_word(r->pass), r->ms);
+    if (r->fastest_ms >= 0)
+        printf(" (shortest run %.4f", r->fastest_ms);
+    if (r->fastest_ms >= 0 && r->processors > 0)
+        printf(", on %.2g processors", r->processors);
+    printf("%s, predicted %.4f", r->fastest_ms >= 0 ? ")" : "", r->predicted_ms);
     if (r->model_ms >= 0)
         printf(", the model's choice %.4f", r->model_ms);
     if (r->direct_ms >= 0)
@@ -105,12 +110,14 @@ static int show_record(const conv_fft_tune_record *r, void *user) {
         return 0;
     }
     json_append(s->document, "records",
-                json_pack("{s:s, s:s, s:o, s:f, s:f, s:o, s:o, s:I, s:I, s:s, s:I, s:s}", "problem", r->problem, "pass",
-                          pass_word(r->pass), "strategies", json_strategies(r->strategy), "ms", r->ms, "predicted_ms",
-                          r->predicted_ms, "model_ms", json_ms(r->model_ms), "baseline_ms", json_ms(r->direct_ms),
-                          "workspace_bytes", (json_int_t)r->workspace_bytes, "workspace_class",
-                          (json_int_t)r->workspace_class, "keep", r->keep ? kept_name(r->keep) : "", "candidates",
-                          (json_int_t)r->candidates, "mode", mode_name(r)));
+                json_pack("{s:s, s:s, s:o, s:f, s:f, s:o, s:o, s:o, s:o, s:I, s:I, s:s, s:I, s:s}", "problem",
+                          r->problem, "pass", pass_word(r->pass), "strategies", json_strategies(r->strategy), "ms",
+                          r->ms, "predicted_ms", r->predicted_ms, "model_ms", json_ms(r->model_ms), "baseline_ms",
+                          json_ms(r->direct_ms), "fastest_ms", json_ms(r->fastest_ms), "processors",
+                          json_ms(r->processors > 0 ? r->processors : -1), "workspace_bytes",
+                          (json_int_t)r->workspace_bytes, "workspace_class", (json_int_t)r->workspace_class, "keep",
+                          r->keep ? kept_name(r->keep) : "", "candidates", (json_int_t)r->candidates, "mode",
+                          mode_name(r)));
     return 0;
 }
 

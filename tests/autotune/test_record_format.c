@@ -154,6 +154,8 @@ static void round_trip(void **state) {
     strcpy(r.library, "cudnn 9.19.0");
     r.direct_ms = 0.5;
     r.model_ms = 0.75;
+    r.fastest_ms = 0.0625;
+    r.processors = 1.5;
     r.mode = CONV_FFT_TUNE_EXHAUSTIVE;
     char line[CF_LINE_BYTES];
     cf_fingerprint header;
@@ -165,7 +167,7 @@ static void round_trip(void **state) {
         assert_string_equal(found.strategy[pass], r.strategy[pass]);
     assert_string_equal(found.library, r.library);
     assert_true(fabs(found.ms - r.ms) < 1e-8 && fabs(found.predicted_ms - r.predicted_ms) < 1e-8);
-    assert_true(found.model_ms == 0.75);
+    assert_true(found.model_ms == 0.75 && found.fastest_ms == 0.0625 && found.processors == 1.5);
     assert_true(found.direct_ms == 0.5 && found.workspace_bytes == 4096 && found.candidates == 8);
     assert_true(found.mode == r.mode && found.written == r.written && found.decided == r.written);
     r.decided = r.written + 7;
@@ -293,6 +295,9 @@ static void wrong_content_is_refused(void **state) {
         {GOOD ",\"direct_ms\":-1}", CF_LINE_UNKNOWN},
         {GOOD ",\"direct_ms\":\"1\"}", CF_LINE_UNKNOWN},
         {GOOD ",\"model_ms\":-1}", CF_LINE_UNKNOWN},
+        {GOOD ",\"fastest_ms\":\"1\"}", CF_LINE_UNKNOWN},
+        {GOOD ",\"processors\":-1}", CF_LINE_UNKNOWN},
+        {GOOD ",\"processors\":[]}", CF_LINE_UNKNOWN},
         {GOOD ",\"library\":7}", CF_LINE_UNKNOWN},
         {GOOD ",\"decided\":-1}", CF_LINE_UNKNOWN},
         {"\"format\":\"conv_fft records\",\"version\":1,\"abi\":1}", CF_LINE_UNKNOWN},

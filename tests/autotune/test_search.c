@@ -318,6 +318,8 @@ static int check_model_time(const conv_fft_tune_record *r, void *user) {
     const timed_strategy *t = user;
     if (r->pass == CONV_FFT_FORWARD) {
         assert_true(r->ms < r->model_ms);
+        assert_true(r->fastest_ms > 0 && r->fastest_ms <= r->ms);
+        assert_true(r->processors > 0.5);
         assert_true(fabs(r->model_ms - t->ms) < 1e-6 * t->ms);
         assert_string_not_equal(r->strategy, t->strategy);
     }

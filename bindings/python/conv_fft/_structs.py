@@ -63,7 +63,7 @@ class TuneRecord(Structure):
     _fields_ = [("problem", c_char_p), ("strategy", c_char_p), ("pass_", c_int), ("ms", c_double),
                 ("predicted_ms", c_double), ("direct_ms", c_double), ("workspace_bytes", c_uint64),
                 ("workspace_class", c_uint64), ("keep", c_int), ("candidates", c_int64), ("tuning", c_int),
-                ("model_ms", c_double)]
+                ("model_ms", c_double), ("fastest_ms", c_double), ("processors", c_double)]
 
 
 class TuneStatistics(Structure):

@@ -59,6 +59,8 @@ def records(device: Device = "auto") -> List[Dict[str, Any]]:
     ms, predicted_ms    milliseconds, measured and predicted
     direct_ms           milliseconds of cuDNN's fastest algorithm; None: not measured
     model_ms            milliseconds of what the cost model alone would choose; None: not measured
+    fastest_ms          milliseconds of the shortest of the runs whose median is ms; None: not known
+    processors          on a CPU, the processors that the process had in these runs; None: not known
     workspace_bytes     of the strategy
     workspace_class, keep, candidates, tuning   how the search was made"""
     found = []
@@ -68,6 +70,8 @@ def records(device: Device = "auto") -> List[Dict[str, Any]]:
         found.append({"problem": r.problem.decode(), "strategy": r.strategy.decode(), "passes": r.pass_, "ms": r.ms,
                       "predicted_ms": r.predicted_ms, "direct_ms": r.direct_ms if r.direct_ms >= 0 else None,
                       "model_ms": r.model_ms if r.model_ms >= 0 else None,
+                      "fastest_ms": r.fastest_ms if r.fastest_ms >= 0 else None,
+                      "processors": r.processors or None,
                       "workspace_bytes": r.workspace_bytes, "workspace_class": r.workspace_class, "keep": r.keep,
                       "candidates": r.candidates, "tuning": r.tuning})
         return 0

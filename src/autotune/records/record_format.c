@@ -124,6 +124,12 @@ static bool read_record(const json_t *object, cf_record *record) {
         return false;
     if (json_object_get(object, "model_ms") && !read_ms(object, "model_ms", &record->model_ms))
         return false;
+    if (json_object_get(object, "fastest_ms") && !read_ms(object, "fastest_ms", &record->fastest_ms))
+        return false;
+    const json_t *processors = json_object_get(object, "processors");
+    record->processors = json_number_value(processors);
+    if (processors && !(json_is_number(processors) && record->processors >= 0.0 && record->processors < INT_MAX))
+        return false;
     if (json_object_get(object, "library") && !read_text(object, "library", record->library, sizeof record->library))
         return false;
     return cf_workspace_class(key->workspace_class) == key->workspace_class &&
@@ -219,6 +225,10 @@ conv_fft_status cf_record_format(const cf_record *r, char *line) {
         json_object_set_new(object, "direct_ms", json_real(r->direct_ms));
     if (object && r->model_ms > 0.0)
         json_object_set_new(object, "model_ms", json_real(r->model_ms));
+    if (object && r->fastest_ms > 0.0)
+        json_object_set_new(object, "fastest_ms", json_real(r->fastest_ms));
+    if (object && r->processors > 0.0)
+        json_object_set_new(object, "processors", json_real(r->processors));
     if (object && r->library[0])
         json_object_set_new(object, "library", json_string(r->library));
     return write_line(object, line);

@@ -320,7 +320,9 @@ static int show(const cf_record *r, conv_fft_tune_visit visit, void *user) {
                                         .keep = r->key.keep,
                                         .candidates = r->candidates,
                                         .tuning = r->mode,
-                                        .model_ms = r->model_ms > 0.0 ? r->model_ms : -1.0};
+                                        .model_ms = r->model_ms > 0.0 ? r->model_ms : -1.0,
+                                        .fastest_ms = r->fastest_ms > 0.0 ? r->fastest_ms : -1.0,
+                                        .processors = r->processors};
     return visit(&shown, user);
 }
 

@@ -38,6 +38,7 @@ typedef struct cf_record {
     double ms, predicted_ms;               /* of the strategies together */
     double direct_ms;                      /* the best time of another library's algorithms; negative: none was timed */
     double model_ms;                       /* measured, of the cost model's choice; 0: it was not timed */
+    double fastest_ms, processors;         /* of the runs whose median is `ms`; 0: not known */
     uint64_t workspace_bytes;
     int64_t candidates; /* the number of timed candidates */
     conv_fft_tuning mode;

@@ -52,6 +52,15 @@ double cf_runs_seconds(const cf_run_time *runs, int count) {
     return possible;
 }
 
+double cf_runs_processors(const cf_run_time *runs, int count) {
+    double seconds = 0.0, used = 0.0;
+    for (int i = 0; i < count; ++i) {
+        seconds += runs[i].seconds;
+        used += runs[i].seconds * runs[i].share;
+    }
+    return seconds > 0.0 && used < HUGE_VAL ? used / seconds : 0.0;
+}
+
 void cf_runs_improve(cf_run_time *runs, int count, const cf_run_time *run) {
     int slowest = 0;
     for (int i = 1; i < count; ++i)

@@ -6,8 +6,8 @@
  *     or if the run was 15 % slower than the fastest one, and the process had less than 75 % of the processors that it
  *     had in another run of the same plan.
  *
- * Runs together are disturbed if half of them are, or if their median is 40 % above the fastest one. Differences below
- * 20 microseconds do not count.
+ * Runs together are disturbed if half of them are, or if their median is more than twice the fastest one. Differences
+ * below 20 microseconds do not count.
  */
 #ifndef CF_AUTOTUNE_NOISE_H
 #define CF_AUTOTUNE_NOISE_H
@@ -23,6 +23,9 @@ double cf_runs_median(const cf_run_time *runs, int count);
 double cf_runs_fastest(const cf_run_time *runs, int count);
 /* The median. Of disturbed runs: the time that the plan may take without the interruptions. */
 double cf_runs_seconds(const cf_run_time *runs, int count);
+
+/* The processors that the process had on average; 0: not known, as on a GPU. */
+double cf_runs_processors(const cf_run_time *runs, int count);
 
 /* Replace the slowest run if this one is faster. */
 void cf_runs_improve(cf_run_time *runs, int count, const cf_run_time *run);

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "autotune/search/search.h"
 
+#include "autotune/search/noise.h"
+
 #include "autotune/records/library_versions.h"
 #include "autotune/search/verify.h"
 #include "conv/plan/family.h"
@@ -344,6 +346,10 @@ conv_fft_status cf_search_record(const cf_tuning_search *search, conv_fft_tuning
     record->ms = 1e3 * winner->measured;
     record->predicted_ms = winner->predicted < HUGE_VAL ? 1e3 * winner->predicted : 0.0;
     record->direct_ms = -1.0;
+    if (winner->runs > 0) {
+        record->fastest_ms = 1e3 * cf_runs_fastest(winner->times, winner->runs);
+        record->processors = cf_runs_processors(winner->times, winner->runs);
+    }
     record->workspace_bytes = winner->workspace;
     record->mode = mode;
     for (size_t i = 0; i < list->count; ++i) {
