@@ -41,8 +41,7 @@ class Plan:
     device      "cpu", "cuda:N", a GPU's number, or "auto": GPU 0 if it is usable, else the CPU
     passes      the passes that it can run: "forward", "backward_data", "backward_weights", "backward" or "all"
     tuning      "cached" (a tuning record, else the cost model), "off", "measure" or "exhaustive"; None: "cached", or
-                the
-                mode of conv_fft.autotune() within it
+                the mode of conv_fft.autotune() within it
     workspace_limit     bytes that no pass may exceed; 0: no limit
     tune_milliseconds   time limit of measuring; 0: 10,000 for "measure", no limit for "exhaustive"
     tune_again          measure even if there is a record
@@ -96,9 +95,8 @@ class Plan:
         """y = conv(x, w) + bias, in a new array like x, or in `out`. Shapes as in Problem; bias has the shape (K,).
 
         Arrays are those of one framework, on the plan's device. `out` must not share memory with the others. On a GPU
-        the
-        call enqueues its work on `stream` and returns; `stream` is an address or an object of the framework (None: the
-        framework's current stream). Raises TypeError and ValueError for arrays that do not fit the plan, conv_fft.Error
+        the call enqueues its work on `stream` and returns; `stream` is an address or an object of the framework (None:
+        the framework's current stream). Raises TypeError and ValueError for arrays that do not fit the plan, conv_fft.Error
         for errors of the device."""
         return arrays.forward(self, x, w, bias, out, stream)
 
@@ -109,8 +107,7 @@ class Plan:
 
         Shapes as in Problem; gbias has the shape (K,). x may be None if "w" is not needed, and w if "x" is not needed.
         `out` maps names of needed gradients ("x", "w", "bias") to arrays for the results. `accumulate` names the arrays
-        of
-        `out` to which results are added. Streams, memory and errors are as in `forward`."""
+        of `out` to which results are added. Streams, memory and errors are as in `forward`."""
         return arrays.backward(self, x, w, gy, need, out or {}, accumulate, stream)
 
     def describe(self, pass_: str = "forward") -> Dict[str, Any]:
