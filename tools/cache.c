@@ -99,7 +99,7 @@ static void print_record(const conv_fft_tune_record *r, bool verbose) {
     if (r->keep)
         printf("    kept spectra: %s\n", kept_name(r->keep));
     if (verbose)
-        print_strategies(r->strategy, 4, 4, 0);
+        print_strategies(r->strategy, 4, 4, 0, NULL);
 }
 
 static int show_record(const conv_fft_tune_record *r, void *user) {

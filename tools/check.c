@@ -258,7 +258,7 @@ static void show(const layer_check *c, conv_fft_pass pass, const verdict *v, boo
         printf("%10.2e", v->error);
     printf(" %10.2e  %-4s  %-28s %s\n", v->limit, v->good ? "good" : "BAD", count, family_names(strategies, families));
     if (verbose)
-        print_strategies(strategies, 4, 4, 0);
+        print_strategies(strategies, 4, 4, 0, NULL);
     fflush(stdout);
 }
 

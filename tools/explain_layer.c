@@ -11,7 +11,8 @@
 #include <string.h>
 
 enum {
-    SHORT_WORDS = 3 /* of a strategy line: the family, and mostly the basis and tiles */
+    REMEMBERED = 32, /* candidates that later ones are compared with */
+    SHORT_WORDS = 3  /* of a strategy line: the family, and mostly the basis and tiles */
 };
 
 /* One pass of a plan. */
@@ -52,7 +53,7 @@ static void print_pass(const pass_view *v, int rank, bool verbose) {
     char families[64], size[16];
     printf("  %s\n", pass_word(v->pass));
     if (verbose || both)
-        print_strategies(v->strategies, 4, 4, verbose ? 0 : SHORT_WORDS);
+        print_strategies(v->strategies, 4, 4, verbose ? 0 : SHORT_WORDS, NULL);
     printf("    ");
     if (!both) {
         printf("%s, ", family_names(v->strategies, families));
@@ -228,10 +229,19 @@ typedef struct listing {
     conv_fft_pass set;
     int64_t shown, max_shown;
     bool verbose;
-    json_t *object; /* NULL: text */
+    json_t *object;                         /* NULL: text */
+    char first[REMEMBERED][STRATEGY_BYTES]; /* the first candidates of this set of passes */
 } listing;
 
-static void print_candidate(const conv_fft_tune_candidate *c, bool verbose) {
+/* Candidates whose first words are those of an earlier one are printed with the words that are different. */
+static const char *alike(const listing *l, const char *strategies) {
+    for (int64_t i = 0; i < l->shown - 1 && i < REMEMBERED; ++i)
+        if (begin_alike(l->first[i], strategies, SHORT_WORDS))
+            return l->first[i];
+    return NULL;
+}
+
+static void print_candidate(const conv_fft_tune_candidate *c, bool verbose, const char *beside) {
     enum {
         INDENT = 43
     };
@@ -242,7 +252,7 @@ static void print_candidate(const conv_fft_tune_candidate *c, bool verbose) {
     printf("%9s", c->workspace_bytes ? size_text(c->workspace_bytes, size) : "-");
     if (verbose)
         putchar('\n');
-    print_strategies(c->strategy, verbose ? 6 : 3, verbose ? 6 : INDENT, verbose ? 0 : SHORT_WORDS);
+    print_strategies(c->strategy, verbose ? 6 : 3, verbose ? 6 : INDENT, verbose ? 0 : SHORT_WORDS, beside);
     if (c->verdict[0]) {
         printf("%*s", INDENT, "");
         print_wrapped(c->verdict, INDENT, INDENT);
@@ -268,7 +278,9 @@ static int show_candidate(const conv_fft_tune_candidate *c, void *user) {
                               c->workspace_bytes ? json_integer((json_int_t)c->workspace_bytes) : json_null(),
                               "verdict", c->verdict));
     else
-        print_candidate(c, l->verbose);
+        print_candidate(c, l->verbose, l->verbose ? NULL : alike(l, c->strategy));
+    if (l->shown <= REMEMBERED)
+        snprintf(l->first[l->shown - 1], sizeof l->first[0], "%s", c->strategy);
     return interrupted;
 }
 

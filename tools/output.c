@@ -73,10 +73,42 @@ static int first_words(const char *line, int length, int words) {
     return length;
 }
 
-void print_strategies(const char *strategies, int first_indent, int indent, int words) {
-    int length;
-    for (const char *line; (line = next_strategy(&strategies, &length)) != NULL; first_indent = indent)
-        printf("%*s%.*s\n", first_indent, "", words ? first_words(line, length, words) : length, line);
+bool begin_alike(const char *a, const char *b, int words) {
+    int length_a, length_b;
+    for (;;) {
+        const char *const line_a = next_strategy(&a, &length_a), *const line_b = next_strategy(&b, &length_b);
+        if (!line_a || !line_b)
+            return !line_a && !line_b;
+        const int begin = first_words(line_a, length_a, words);
+        if (begin != first_words(line_b, length_b, words) || strncmp(line_a, line_b, (size_t)begin) != 0)
+            return false;
+    }
+}
+
+/* Print the words of a line from `at` on that are not words of the other line. */
+static void print_other_words(const char *line, int length, int at, const char *other, int other_length) {
+    while (at < length) {
+        const int word = first_words(line + at, length - at, 1);
+        bool found = false;
+        for (int i = 0; i < other_length && !found; i += 1 + first_words(other + i, other_length - i, 1))
+            found =
+                word == first_words(other + i, other_length - i, 1) && strncmp(line + at, other + i, (size_t)word) == 0;
+        if (!found)
+            printf(" %.*s", word, line + at);
+        at += word + 1;
+    }
+}
+
+void print_strategies(const char *strategies, int first_indent, int indent, int words, const char *beside) {
+    int length, other_length = 0;
+    for (const char *line; (line = next_strategy(&strategies, &length)) != NULL; first_indent = indent) {
+        const char *const other = beside ? next_strategy(&beside, &other_length) : NULL;
+        const int begin = words ? first_words(line, length, words) : length;
+        printf("%*s%.*s", first_indent, "", begin, line);
+        if (other)
+            print_other_words(line, length, begin + 1, other, other_length);
+        putchar('\n');
+    }
 }
 
 void print_wrapped(const char *text, int at, int indent) {

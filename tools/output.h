@@ -7,6 +7,7 @@
 #include "network.h"
 
 #include <jansson.h>
+#include <stdbool.h>
 
 enum {
     STRATEGY_BYTES = 800, /* of the strategies of a set of passes */
@@ -25,8 +26,12 @@ conv_fft_status read_strategies(const conv_fft_plan *plan, conv_fft_pass pass, c
 /* "staged", "staged, fused": the families of strategy lines joined by "; ". */
 const char *family_names(const char *strategies, char text[64]);
 
-/* Print a line for each strategy, or for its first `words` words (0: all), behind so many blanks. */
-void print_strategies(const char *strategies, int first_indent, int indent, int words);
+/* Print a line for each strategy, or for its first `words` words (0: all), behind so many blanks. beside: NULL, or
+ * strategies whose first words are the same; further words that are different there are also printed. */
+void print_strategies(const char *strategies, int first_indent, int indent, int words, const char *beside);
+
+/* Whether all lines of a and b begin with the same `words` words. */
+bool begin_alike(const char *a, const char *b, int words);
 
 /* Print a text in lines of at most OUTPUT_COLUMNS, divided between words. The cursor is at column `at`; further lines
  * have the indent. */

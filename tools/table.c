@@ -40,7 +40,7 @@ static void print_row(const table_row *row, table_kind kind, bool verbose) {
     }
     printf(" %9s  %s\n", size_text(row->workspace_bytes, size), family_names(row->strategies, families));
     if (verbose)
-        print_strategies(row->strategies, 4, 4, 0);
+        print_strategies(row->strategies, 4, 4, 0, NULL);
 }
 
 /* The object of a layer: the last one of the document, or a new one. */

@@ -74,6 +74,10 @@ def table_faults(place):
     both = r"^  both gradients\n    [a-z].*\n    [a-z].*\n    workspace "
     if not re.search(both, shown, re.M):
         yield f"explain has not both strategies: {shown}"
+    shown = place.run("explain", "--device=cpu", *"in=2x16x20x20 out=16 kernel=5x5 pad=2".split()).stdout
+    rows = re.findall(r" -   (staged .*)$", shown.split("candidates, both")[0], re.M)
+    if len(rows) < 9 or len(set(rows)) < len(rows) or not any(" product=" in row for row in rows):
+        yield f"candidates look alike: {shown}"
     shown = place.run("tune", "--device=cpu", "--verbose", place.network).stdout
     if not re.search(r"^a +both gradients .*\n    [a-z].*\n    [a-z].*\n", shown, re.M):
         yield f"tune --verbose has not both strategies: {shown}"
