@@ -82,18 +82,19 @@ static const char *mode_name(const conv_fft_tune_record *r) {
 
 static void print_record(const conv_fft_tune_record *r, bool verbose) {
     char size[16], families[64];
-    printf("%s\n  %s: %.4f ms", r->problem, pass_word(r->pass), r->ms);
-    if (r->fastest_ms >= 0)
-        printf(" (shortest run %.4f", r->fastest_ms);
-    if (r->fastest_ms >= 0 && r->processors > 0)
-        printf(", on %.2g processors", r->processors);
-    printf("%s, predicted %.4f", r->fastest_ms >= 0 ? ")" : "", r->predicted_ms);
+    printf("%s\n  %s: %.4f ms, predicted %.4f", r->problem, pass_word(r->pass), r->ms, r->predicted_ms);
     if (r->model_ms >= 0)
         printf(", the model's choice %.4f", r->model_ms);
     if (r->direct_ms >= 0)
         printf(", baseline %.4f", r->direct_ms);
     printf("\n    %s, workspace %s bytes, the best of %" PRId64 " candidates, mode %s\n",
            family_names(r->strategy, families), size_text(r->workspace_bytes, size), r->candidates, mode_name(r));
+    if (r->fastest_ms >= 0)
+        printf("    the shortest run took %.4f ms", r->fastest_ms);
+    if (r->fastest_ms >= 0 && r->processors > 0)
+        printf("; on average the process had %.2g processors", r->processors);
+    if (r->fastest_ms >= 0)
+        putchar('\n');
     if (r->workspace_class)
         printf("    tuned for limits from %s bytes\n", size_text(r->workspace_class, size));
     if (r->keep)

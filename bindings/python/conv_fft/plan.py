@@ -96,8 +96,8 @@ class Plan:
 
         Arrays are those of one framework, on the plan's device. `out` must not share memory with the others. On a GPU
         the call enqueues its work on `stream` and returns; `stream` is an address or an object of the framework (None:
-        the framework's current stream). Raises TypeError and ValueError for arrays that do not fit the plan, conv_fft.Error
-        for errors of the device."""
+        the framework's current stream). Raises TypeError and ValueError for arrays that do not fit the plan,
+        conv_fft.Error for errors of the device."""
         return arrays.forward(self, x, w, bias, out, stream)
 
     def backward(self, x: Any, w: Any, gy: Any, *, need: Sequence[str] = ("x", "w", "bias"),

@@ -3,11 +3,12 @@
 
 #include <math.h>
 
-#define MIN_SHARE 0.85   /* processors */
-#define USUAL_SHARE 0.75 /* of the highest share of another run */
-#define SLOWER 1.15      /* than the fastest run */
-#define SCATTER 2.0      /* the median over the fastest run */
-#define RESOLUTION 2e-5  /* seconds: caches and clocks alone change times by that much */
+#define MIN_SHARE 0.85     /* processors */
+#define USUAL_SHARE 0.75   /* of the highest share of another run */
+#define SLOWER 1.15        /* than the fastest run */
+#define SCATTER 2.0        /* the median over the fastest run */
+#define PROCESS_CLOCK 2e-3 /* seconds: what other threads have used is counted that late */
+#define RESOLUTION 2e-5    /* seconds: caches and clocks alone change times by that much */
 
 bool cf_run_was_interrupted(const cf_run_time *run) { return run->share < MIN_SHARE; }
 
@@ -58,7 +59,7 @@ double cf_runs_processors(const cf_run_time *runs, int count) {
         seconds += runs[i].seconds;
         used += runs[i].seconds * runs[i].share;
     }
-    return seconds > 0.0 && used < HUGE_VAL ? used / seconds : 0.0;
+    return seconds > PROCESS_CLOCK && used < HUGE_VAL ? used / seconds : 0.0;
 }
 
 void cf_runs_improve(cf_run_time *runs, int count, const cf_run_time *run) {

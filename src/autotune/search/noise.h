@@ -24,7 +24,8 @@ double cf_runs_fastest(const cf_run_time *runs, int count);
 /* The median. Of disturbed runs: the time that the plan may take without the interruptions. */
 double cf_runs_seconds(const cf_run_time *runs, int count);
 
-/* The processors that the process had on average; 0: not known, as on a GPU. */
+/* The processors that the process had on average; 0: not known, as on a GPU and where the runs together are shorter
+ * than the clock of the process can tell. */
 double cf_runs_processors(const cf_run_time *runs, int count);
 
 /* Replace the slowest run if this one is faster. */
