@@ -90,8 +90,8 @@ static void small_and_dense_layers_are_staged(void **state) {
     check_choice(*state, "in=32x64x28x28 out=64 kernel=5x5 pad=2", 0);
 }
 
-/* The families of short kernels, as measured on an H100. */
-static void short_kernels_have_their_families(void **state) {
+/* The families of depthwise layers, as measured on an H100. */
+static void depthwise_layers_have_their_families(void **state) {
     static const struct {
         const char *line, *family;
     } cases[] = {{"in=4x4096x8192 out=4096 groups=4096 kernel=4 pad=3:0", "spatial"},
@@ -101,7 +101,8 @@ static void short_kernels_have_their_families(void **state) {
                  {"in=64x96x112x112 out=96 groups=96 kernel=3x3 pad=1 stride=2 layout=last dtype=fp16", "spatial"},
                  {"in=64x96x56x56 out=96 groups=96 kernel=7x7 pad=3 dtype=fp16", "toeplitz"},
                  {"in=64x96x56x56 out=96 groups=96 kernel=7x7 pad=3", "fused"},
-                 {"in=64x384x14x14 out=384 groups=384 kernel=7x7 pad=3", "fused"}};
+                 {"in=64x384x14x14 out=384 groups=384 kernel=7x7 pad=3", "fused"},
+                 {"in=2x4096x16384 out=4096 groups=4096 kernel=1024 pad=1023:0 dtype=bf16 math=half", "fused"}};
     conv_fft_context *const context = fake_context_create(FAKES_PLAIN, *state, false);
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; ++i) {
         const conv_fft_problem problem = test_problem(cases[i].line);
@@ -122,7 +123,7 @@ int main(void) {
         cmocka_unit_test(depthwise_planes_are_fused),
         cmocka_unit_test(large_planes_are_fused_in_tiles),
         cmocka_unit_test(small_and_dense_layers_are_staged),
-        cmocka_unit_test(short_kernels_have_their_families),
+        cmocka_unit_test(depthwise_layers_have_their_families),
     };
     return cmocka_run_group_tests(tests, scratch_create, scratch_remove);
 }

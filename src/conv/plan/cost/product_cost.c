@@ -32,7 +32,7 @@ cf_stage_cost cf_cost_product(const cf_device *device, int pass, const cf_spectr
     }
     double rate = device->flops;
     const double depth = pass == CF_PASS_FORWARD ? in : pass == CF_PASS_DATA ? out : rows;
-    double calls = 0.0, narrow = 1.0, sum = term * depth;
+    double calls = 0.0, narrow = 1.0, sum = term * depth, blocks = 0.0;
     if (variant == CF_CGEMM_TENSOR) {
         /* Where there are few tiles of 64 x 64 numbers, up to four groups of warps share a sum. Each takes at
          * least 64 terms. */
@@ -40,6 +40,9 @@ cf_stage_cost cf_cost_product(const cf_device *device, int pass, const cf_spectr
                              ceil((pass == CF_PASS_DATA ? in : out) / 64.0),
                      free_groups = device->threads / 16.0 / tiles;
         sum /= fmax(1.0, floor(fmin(fmin(free_groups, 4.0), depth / 64.0)));
+        /* However few numbers a tile has. On an H100, for matrices of one column (depthwise layers). */
+        blocks =
+            tiles / (device->threads / 16.0) * (66e-9 + 224e-9 * fmin(1.0, rows / 64.0)) * (has_16_bits ? 1.0 : 1.3);
         rate = device->tensor_flops * large *
                (has_16_bits ? c->tensor_16bit_rate
                 : rounds    ? c->tensor_rounded_rate
@@ -56,6 +59,6 @@ cf_stage_cost cf_cost_product(const cf_device *device, int pass, const cf_spectr
     cf_stage_cost cost = cf_cost_of(device, bytes, operations, rate);
     /* Fitted to measured products. A transform has left part of their operands in the cache. */
     const double cached = variant == CF_CGEMM_TENSOR && has_16_bits ? c->cached_share : 1.0;
-    cost.seconds = fmax(cost.seconds * narrow * cached + calls, sum + device->stage_seconds);
+    cost.seconds = fmax(cost.seconds * narrow * cached + calls, fmax(sum, blocks) + device->stage_seconds);
     return cost;
 }
