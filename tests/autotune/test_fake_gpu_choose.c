@@ -77,7 +77,7 @@ static int check_choice(const char *cache, const char *line, int fused) {
 }
 
 static void depthwise_planes_are_fused(void **state) {
-    check_choice(*state, "in=8x32x56x56 out=32 kernel=7x7 pad=3 groups=32", CONV_FFT_ALL_PASSES);
+    check_choice(*state, "in=64x32x56x56 out=32 kernel=9x9 pad=4 groups=32", CONV_FFT_ALL_PASSES);
 }
 
 /* Some of the best predictions belong to planes that do not fit a block. */
@@ -94,8 +94,11 @@ static void small_and_dense_layers_are_staged(void **state) {
 static void depthwise_layers_have_their_families(void **state) {
     static const struct {
         const char *line, *family;
-    } cases[] = {{"in=4x4096x8192 out=4096 groups=4096 kernel=4 pad=3:0", "spatial"},
-                 {"in=4x4096x8192 out=4096 groups=4096 kernel=32 pad=31:0", "spatial"},
+    } cases[] = {{"in=4x4096x8192 out=4096 groups=4096 kernel=4 pad=3:0", "toeplitz"},
+                 {"in=4x4096x8192 out=4096 groups=4096 kernel=32 pad=31:0", "toeplitz"},
+                 {"in=4x4096x8192 out=4096 groups=4096 kernel=128 pad=127:0", "toeplitz"},
+                 {"in=4x4096x8192 out=4096 groups=4096 kernel=256 pad=255:0 math=tf32", "toeplitz"},
+                 {"in=8x256x8192 out=256 groups=256 kernel=32 pad=31:0 layout=last", "spatial"},
                  {"in=4x4096x8192 out=4096 groups=4096 kernel=64 pad=63:0 dtype=bf16", "toeplitz"},
                  {"in=64x144x56x56 out=144 groups=144 kernel=5x5 pad=2 stride=2 layout=last dtype=fp16", "spatial"},
                  {"in=64x96x112x112 out=96 groups=96 kernel=3x3 pad=1 stride=2 layout=last dtype=fp16", "spatial"},

@@ -11,6 +11,7 @@
 
 #include "conv/toeplitz/toeplitz.h"
 #include "core/arith.h"
+#include "core/dtype.h"
 #include "support/kernel_cases.h"
 #include "support/random_problems.h"
 
@@ -43,7 +44,12 @@ static void serves_short_kernels_of_single_channels(void **unused) {
         {"in=4x8x20x20 out=8 groups=8 kernel=5x5 pad=2 dilation=2x1 dtype=fp16", 0, "without dilation"},
         {"in=4x8x20x20 out=8 groups=8 kernel=5x5 pad=2 mode=reflect dtype=fp16", 0, "padded by zeros"},
         {"in=4x8x5x20x20 out=8 groups=8 kernel=3x3x3 pad=1 dtype=fp16", 0, "one or two axes"},
-        {"in=4x8x20x20 out=8 groups=8 kernel=5x5 pad=2", 0, "FP16 and BF16"},
+        {"in=4x8x20x20 out=8 groups=8 kernel=5x5 pad=2", F | D | W, ""},
+        {"in=4x8x900 out=8 groups=8 kernel=128 pad=127:0", F | D | W, ""},
+        {"in=4x8x900 out=8 groups=8 kernel=129 pad=128:0", 0, "128 taps"},
+        {"in=4x8x900 out=8 groups=8 kernel=256 pad=255:0 math=tf32", F | D | W, ""},
+        {"in=4x8x20x20 out=8 groups=8 kernel=5x5 pad=2 layout=last", 0, "contiguous"},
+        {"in=4x8x20x20 out=8 groups=8 kernel=5x5 pad=2 dtype=fp64", 0, "FP32, FP16 and BF16"},
         {"in=4x8x20x20 out=16 groups=8 kernel=5x5 pad=2 dtype=fp16", 0, "single channels"},
         {"in=4x8x20x20 out=8 groups=4 kernel=5x5 pad=2 dtype=fp16", 0, "single channels"},
         {"in=4x8x900 out=8 groups=8 kernel=300 dtype=fp16", 0, "256 taps"},
@@ -86,9 +92,11 @@ static void check_config(const char *line, const cf_layer *layer, const cf_toepl
         covered >= columns && (c->line || c->tiles_down * 16 * c->warps >= rows) && c->grid[0] >= 1 &&
         c->grid[1] >= 1 && c->grid[1] <= items && c->grid[1] <= 65535 &&
         c->grid[0] * (c->last ? c->planes : 1) >= layer->groups && (!c->last || c->planes % 8 == 0) &&
-        (c->last || c->column_pad % c->x.granule == 0) &&
+        (c->last || c->column_pad % c->x.granule == 0) && c->x.numbers * (int)cf_dtype_bytes(c->dtype) == 16 &&
+        c->y.numbers == c->x.numbers &&
+        c->terms == (c->dtype == CONV_FFT_FP32 && layer->problem.math == CONV_FFT_MATH_FP32 ? 2 : 1) &&
         (weights ? c->shares * c->of_share >= c->kernel[0] && 8 * c->reach >= 15 * c->stride[1] + c->kernel[1] + c->lead
-                 : 16 * c->steps >= 7 * c->stride[1] + c->kernel[1] + c->lead);
+                 : 2 * c->x.numbers * c->steps >= 7 * c->stride[1] + c->kernel[1] + c->lead);
     if (!good)
         fail_msg("%s, pass %d", line, c->pass);
 }
@@ -96,6 +104,7 @@ static void check_config(const char *line, const cf_layer *layer, const cf_toepl
 static void passes_are_cut_for_the_gpu(void **unused) {
     (void)unused;
     const cf_gpu_properties properties = gpu_properties_of("data/gpus/h200.txt");
+    static const char *const types[] = {"fp16", "bf16", "fp32", "fp32 math=tf32"};
     generator g = test_generator(1);
     int served = 0, fitting = 0;
     for (int i = 0; i < 4000; ++i) {
@@ -108,8 +117,7 @@ static void passes_are_cut_for_the_gpu(void **unused) {
         snprintf(kernel, sizeof kernel, axes == 1 ? "%d" : "%dx%d", taps, (int)random_int(&g, 1, 31));
         snprintf(line, sizeof line, "in=%dx%dx%s out=%d groups=%d kernel=%s pad=%d stride=%d dtype=%s layout=%s",
                  (int)random_int(&g, 1, 70), groups, axis, groups, groups, kernel, (int)random_int(&g, 0, 19),
-                 random_once_in(&g, 3) ? 2 : 1, random_once_in(&g, 2) ? "fp16" : "bf16",
-                 random_once_in(&g, 2) ? "first" : "last");
+                 random_once_in(&g, 3) ? 2 : 1, types[random_int(&g, 0, 3)], random_once_in(&g, 2) ? "first" : "last");
         cf_layer layer;
         if (!make(line, &layer))
             continue;
@@ -147,6 +155,10 @@ static void known_layers_have_their_configuration(void **unused) {
         {"in=64x96x56x56 out=96 groups=96 kernel=7x7 pad=3 dtype=fp16 layout=last", 0, 1, 16, 0, 1, 2, 2, 0},
         {"in=64x8x56x56 out=8 groups=8 kernel=7x7 pad=3 dtype=fp16 layout=last", 0, 1, 8, 0, 1, 2, 2, 0},
         {"in=4x4096x8192 out=4096 groups=4096 kernel=128 pad=127:0 dtype=bf16", 0, 2, 1, 1, 9, 8, 8, 0},
+        {"in=4x4096x8192 out=4096 groups=4096 kernel=128 pad=127:0", 0, 4, 1, 1, 17, 4, 4, 0},
+        {"in=4x4096x8192 out=4096 groups=4096 kernel=32 pad=31:0", 1, 4, 1, 0, 5, 4, 4, 0},
+        {"in=64x96x56x56 out=96 groups=96 kernel=7x7 pad=3", 0, 4, 1, 1, 2, 4, 4, 1},
+        {"in=64x1024x7x7 out=1024 groups=1024 kernel=13x13 pad=6", 0, 1, 4, 0, 3, 1, 1, 1},
     };
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; ++i) {
         cf_layer layer;
@@ -158,6 +170,35 @@ static void known_layers_have_their_configuration(void **unused) {
             c.x.whole != cases[i].whole)
             fail_msg("%s: warps %d, planes %d, lead %d, steps %d, granules %d and %d, whole %d", cases[i].problem,
                      c.warps, c.planes, c.lead, c.steps, c.x.granule, c.y.granule, c.x.whole);
+    }
+}
+
+/* What the registers of FP32 signals hold, as measured on an H100. */
+static void operands_of_fp32_signals_fit_registers(void **unused) {
+    (void)unused;
+    const cf_gpu_properties properties = gpu_properties_of("data/gpus/h200.txt");
+    static const struct {
+        const char *problem;
+        bool in_shared_memory; /* B */
+        int terms, together;   /* together: of the gradient of the weights */
+    } cases[] = {
+        {"in=4x4096x8192 out=4096 groups=4096 kernel=64 pad=63:0", false, 2, 4},
+        {"in=4x4096x8192 out=4096 groups=4096 kernel=128 pad=127:0", true, 2, 4},
+        {"in=4x4096x8192 out=4096 groups=4096 kernel=128 pad=127:0 math=tf32", false, 1, 4},
+        {"in=64x96x56x56 out=96 groups=96 kernel=7x7 pad=3", true, 2, 1},
+        {"in=64x96x56x56 out=96 groups=96 kernel=7x7 pad=3 math=tf32", false, 1, 4},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; ++i) {
+        cf_layer layer;
+        cf_toeplitz_config c, gradient;
+        assert_true(make(cases[i].problem, &layer));
+        assert_int_equal(cf_toeplitz_configure(&layer, CF_PASS_FORWARD, &properties, false, &c), CONV_FFT_SUCCESS);
+        assert_int_equal(cf_toeplitz_configure(&layer, CF_PASS_WEIGHTS, &properties, false, &gradient),
+                         CONV_FFT_SUCCESS);
+        if (c.in_shared_memory != cases[i].in_shared_memory || c.terms != cases[i].terms ||
+            gradient.together != cases[i].together || gradient.across % gradient.together != 0)
+            fail_msg("%s: in shared memory %d, terms %d, together %d", cases[i].problem, c.in_shared_memory, c.terms,
+                     gradient.together);
     }
 }
 
@@ -194,6 +235,7 @@ int main(void) {
         cmocka_unit_test(layers_whose_elements_lie_apart_are_refused),
         cmocka_unit_test(passes_are_cut_for_the_gpu),
         cmocka_unit_test(known_layers_have_their_configuration),
+        cmocka_unit_test(operands_of_fp32_signals_fit_registers),
         cmocka_unit_test(few_channels_are_divided),
         cmocka_unit_test(little_shared_memory_is_refused),
     };

@@ -57,6 +57,24 @@ static const char *const toeplitz_problems[] = {
     "in=5x8x20x20 out=8 groups=8 kernel=5x5 pad=2 dtype=fp16 w=fp32 math=half",
     "in=5x24x20x20 out=24 groups=24 kernel=5x5 pad=2 layout=last dtype=bf16 w=fp32 math=half",
     "in=5x8x20x20 out=8 groups=8 kernel=5x5 pad=2 dtype=bf16 gw=fp32",
+    /* FP32 signals. */
+    "in=5x7x20x20 out=7 groups=7 kernel=5x5 pad=2",
+    "in=3x5x56x56 out=5 groups=5 kernel=7x7 pad=3",
+    "in=3x5x56x56 out=5 groups=5 kernel=7x7 pad=3 math=tf32",
+    "in=2x2x70x150 out=2 groups=2 kernel=9x9 pad=4",
+    "in=9x5x14x14 out=5 groups=5 kernel=7x7 pad=3",
+    "in=5x4x14x14 out=4 groups=4 kernel=27x27 pad=13",
+    "in=2x3x40x44 out=3 groups=3 kernel=31x31 pad=15 math=tf32",
+    "in=3x6x19x18 out=6 groups=6 kernel=4x3 pad=2:0x1:3",
+    "in=2x4x30x31 out=4 groups=4 kernel=6x8",
+    "in=4x6x33x31 out=6 groups=6 kernel=3x3 pad=1 stride=2",
+    "in=3x4x40x37 out=4 groups=4 kernel=7x5 pad=3x2 stride=3x4",
+    "in=5x7x200 out=7 groups=7 kernel=31 pad=15",
+    "in=4x6x2048 out=6 groups=6 kernel=4 pad=3:0 math=tf32",
+    "in=3x5x1500 out=5 groups=5 kernel=128 pad=127:0",
+    "in=2x3x9001 out=3 groups=3 kernel=64 pad=63:0",
+    "in=2x2x4096 out=2 groups=2 kernel=256 pad=255:0 math=tf32",
+    "in=3x4x1000 out=4 groups=4 kernel=9 pad=4 stride=2",
 };
 
 static const char *const spatial_problems[] = {

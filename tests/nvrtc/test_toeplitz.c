@@ -30,6 +30,15 @@ static const char *const problems[] = {
     "in=4x4096x8192 out=4096 groups=4096 kernel=128 pad=127:0 dtype=fp16",
     "in=4x4096x8192 out=4096 groups=4096 kernel=256 pad=255:0 dtype=bf16",
     "in=4x4096x8192 out=4096 groups=4096 kernel=64 pad=63:0 dtype=bf16 layout=last",
+    "in=64x96x56x56 out=96 groups=96 kernel=7x7 pad=3",
+    "in=64x96x56x56 out=96 groups=96 kernel=7x7 pad=3 math=tf32",
+    "in=16x1536x32x32 out=1536 groups=1536 kernel=9x9 pad=4",
+    "in=64x512x14x14 out=512 groups=512 kernel=13x13 pad=6",
+    "in=64x144x112x112 out=144 groups=144 kernel=3x3 pad=1 stride=2",
+    "in=4x4096x8192 out=4096 groups=4096 kernel=32 pad=31:0",
+    "in=4x4096x8192 out=4096 groups=4096 kernel=64 pad=63:0",
+    "in=4x4096x8192 out=4096 groups=4096 kernel=128 pad=127:0",
+    "in=4x4096x8192 out=4096 groups=4096 kernel=256 pad=255:0 math=tf32",
 };
 
 static void add_pass(nvrtc_list *list, const char *problem, int pass, bool any_alignment,

@@ -15,10 +15,12 @@
 enum {
     UNIT_BYTES = 16,
     MAX_TAPS = 256, /* of a row */
-    MAX_ROWS = 31,  /* of a kernel */
+    MAX_FP32_TAPS = 128,
+    MAX_ROWS = 31, /* of a kernel */
     MAX_STRIDE = 4,
     MAX_EXTENT = 1 << 28,
     HELD_FRAGMENTS = 32, /* of B, in the registers of a thread; more are in shared memory */
+    HELD_TERMS = 18,     /* the same for FP32 signals, counted for each term */
     MAX_SUMS = 112,      /* of D, in the registers of a thread */
     FEW_SUMS = 88,       /* the same, channels first, if two shares have no more: that is faster */
     MAX_WARPS = 16       /* of a block for the gradient of the weights */
@@ -27,6 +29,14 @@ enum {
 /* ---------------------------------------------------------------------------------------------------------- layers */
 
 static bool is_short(conv_fft_dtype dtype) { return dtype == CONV_FFT_FP16 || dtype == CONV_FFT_BF16; }
+
+/* Of FP32 numbers in TF32 products. */
+static int terms_of(const cf_layer *layer) {
+    return layer->x.dtype == CONV_FFT_FP32 && layer->problem.math == CONV_FFT_MATH_FP32 ? 2 : 1;
+}
+
+/* Units of eight columns. */
+static int units_of_block(const cf_toeplitz_config *c) { return 8 / c->x.numbers; }
 
 static bool is_trivial(const cf_axis *a) { return a->input == 1 && a->kernel == 1 && a->output == 1; }
 
@@ -45,12 +55,12 @@ static bool fits_int(const cf_axis *a, const cf_tensor *t) {
 }
 
 bool cf_toeplitz_serves(const cf_layer *layer, int pass, const char **why) {
-    *why = "toeplitz computes layers of single channels in FP16 and BF16";
-    if (layer->in_channels != 1 || layer->out_channels != 1 || !is_short(layer->x.dtype) ||
-        layer->compute != CONV_FFT_FP32)
+    *why = "toeplitz computes layers of single channels in FP32, FP16 and BF16";
+    if (layer->in_channels != 1 || layer->out_channels != 1 || layer->compute != CONV_FFT_FP32)
         return false;
-    *why = "toeplitz rounds FP32 weights to 16 bits, which math HALF allows";
-    if (pass != CF_PASS_WEIGHTS && layer->w.dtype == CONV_FFT_FP32 && layer->problem.math != CONV_FFT_MATH_HALF)
+    *why = "toeplitz rounds FP32 weights of 16-bit signals, which math HALF allows";
+    if (pass != CF_PASS_WEIGHTS && is_short(layer->x.dtype) && layer->w.dtype == CONV_FFT_FP32 &&
+        layer->problem.math != CONV_FFT_MATH_HALF)
         return false;
     *why = "toeplitz computes one or two axes, padded by zeros, without dilation";
     if (!is_trivial(&layer->axis[0]))
@@ -70,17 +80,22 @@ bool cf_toeplitz_serves(const cf_layer *layer, int pass, const char **why) {
             layer->axis[a].input > MAX_EXTENT || layer->axis[a].output > MAX_EXTENT || layer->axis[a].input < 1 ||
             layer->axis[a].output < 1)
             return false;
-    *why = "toeplitz computes tensors whose rows or channels are contiguous";
+    *why = "toeplitz computes FP32 rows of up to 128 taps, with math TF32 of up to 256";
+    if (terms_of(layer) > 1 && layer->axis[2].kernel > MAX_FP32_TAPS)
+        return false;
+    *why = "toeplitz computes tensors whose rows or, of 16 bits, whose channels are contiguous";
     const int layout = layout_of(layer, &layer->x);
-    return layout && layout == layout_of(layer, &layer->y) && fits_int(layer->axis, &layer->x) &&
-           fits_int(layer->axis, &layer->y);
+    return layout && (layout == 1 || is_short(layer->x.dtype)) && layout == layout_of(layer, &layer->y) &&
+           fits_int(layer->axis, &layer->x) && fits_int(layer->axis, &layer->y);
 }
 
 /* ----------------------------------------------------------------------------------------------------------- tiles */
 
+static int numbers_of(conv_fft_dtype dtype) { return (int)(UNIT_BYTES / cf_dtype_bytes(dtype)); }
+
 /* The elements that one copy can move: all of its starts are multiples of them. */
 static int granule_of(const cf_layer *layer, const cf_tensor *t, bool last, int64_t rows, bool any_alignment) {
-    int granule = any_alignment ? 1 : last ? 2 : 8;
+    int granule = any_alignment ? 1 : last ? 2 : numbers_of(t->dtype);
     const int64_t strides[] = {layer->batch > 1 ? t->sample_stride : 0, layer->groups > 1 ? t->group_stride : 0,
                                rows > 1 ? t->axis_stride[1] : 0, t->axis_stride[2]};
     for (int i = 0; i < 4; ++i)
@@ -113,7 +128,7 @@ static int64_t tile_bytes(const cf_toeplitz_access *a) {
 /* The tile of what is read for outputs of `rows` rows with `width` columns. */
 static void set_input(cf_toeplitz_config *c, int units) {
     c->x.rows = c->line ? 16 * c->warps : (16 * c->warps - 1) * c->stride[0] + c->kernel[0];
-    c->x.step = c->line ? c->width / 8 * c->stride[1] : 0;
+    c->x.step = c->line ? c->width / c->x.numbers * c->stride[1] : 0;
     c->x.units = units;
 }
 
@@ -121,8 +136,8 @@ static void set_input(cf_toeplitz_config *c, int units) {
 static void choose_steps(cf_toeplitz_config *c, int64_t pad) {
     int best = 0;
     for (int granule = c->x.granule; granule >= 1; granule /= 2) {
-        const int lead = c->last ? 0 : lead_of(pad, granule > 1 ? granule : 2),
-                  steps = (int)cf_ceil_div(7 * c->stride[1] + c->kernel[1] + lead, 16);
+        const int lead = c->last ? 0 : lead_of(pad, cf_max(granule, c->x.numbers / 4)),
+                  steps = (int)cf_ceil_div(7 * c->stride[1] + c->kernel[1] + lead, 2 * c->x.numbers);
         if (best != 0 && (steps >= c->steps || (granule == 1 && best > 1) || c->last))
             continue;
         best = granule;
@@ -134,7 +149,7 @@ static void choose_steps(cf_toeplitz_config *c, int64_t pad) {
 
 static void set_signal_tiles(cf_toeplitz_config *c, int64_t rows, int64_t columns) {
     if (c->line) {
-        const int units = line_units(columns, c->last ? 8 : 32);
+        const int units = line_units(columns, c->last || c->x.numbers == 4 ? 8 : 32);
         c->count = (int)cf_ceil_div(units, 8);
         c->blocks = (int)cf_ceil_div(units, c->count);
         c->width = 8 * c->blocks * c->count;
@@ -150,18 +165,20 @@ static void set_signal_tiles(cf_toeplitz_config *c, int64_t rows, int64_t column
     c->tiles_down = c->line ? 1 : cf_ceil_div(rows, 16 * c->warps);
     if (c->line)
         c->tiles_across = cf_ceil_div(rows, 16 * c->warps);
-    set_input(c, (c->count - 1) * c->blocks * c->stride[1] + cf_toeplitz_window(c->blocks, c->stride[1], c->steps));
+    c->span = cf_min(c->steps, 4);
+    const int stride = c->stride[1] * units_of_block(c);
+    set_input(c, (c->count - 1) * c->blocks * stride + cf_toeplitz_window(c->blocks, stride, c->steps));
 }
 
 static int64_t signal_bytes(const cf_toeplitz_config *c) {
-    const int64_t out = (int64_t)((16 * c->warps * cf_toeplitz_out_pitch(c->blocks)) | 1) * UNIT_BYTES,
-                  fragments = c->in_shared_memory ? (int64_t)c->kernel[0] * c->steps * 256 : 0;
+    const int64_t out = (int64_t)((16 * c->warps * cf_toeplitz_out_pitch(c->blocks, c->x.numbers)) | 1) * UNIT_BYTES,
+                  fragments = c->in_shared_memory ? (int64_t)c->kernel[0] * c->steps * c->terms * 256 : 0;
     return c->planes * ((c->last ? 1 : 2) * tile_bytes(&c->x) + out) + fragments * (c->last ? c->planes : 1);
 }
 
 static void set_weight_tiles(cf_toeplitz_config *c, int64_t rows, int64_t columns) {
     if (c->line) {
-        c->across = (int)cf_max(1, line_units(columns, c->last ? 8 : 32) / 2);
+        c->across = (int)cf_max(1, line_units(columns, c->last || c->x.numbers == 4 ? 8 : 32) / 2);
         c->width = 16 * c->across;
         rows = cf_ceil_div(columns, c->width);
     } else {
@@ -170,6 +187,8 @@ static void set_weight_tiles(cf_toeplitz_config *c, int64_t rows, int64_t column
         c->across = (int)cf_ceil_div(blocks, c->tiles_across);
         c->width = 16 * c->across;
     }
+    /* Planes have so many sums that operands of two terms would spill. */
+    c->together = !c->line && c->terms > 1 ? 1 : c->across % 4 == 0 ? 4 : c->across % 2 == 0 ? 2 : 1;
     c->reach = (int)cf_ceil_div(15 * c->stride[1] + c->kernel[1] + c->lead, 8);
     const int of_row = 4 * c->reach, sums = c->kernel[0] * of_row,
               most = !c->last && sums <= 2 * FEW_SUMS ? FEW_SUMS : MAX_SUMS;
@@ -180,10 +199,10 @@ static void set_weight_tiles(cf_toeplitz_config *c, int64_t rows, int64_t column
     c->tiles_down = c->line ? 1 : cf_ceil_div(rows, 16 * c->warps);
     if (c->line)
         c->tiles_across = cf_ceil_div(rows, 16 * c->warps);
-    set_input(c, 2 * c->stride[1] * (c->across - 1) + (c->reach + 1) / 2 * 2);
+    set_input(c, (2 * c->stride[1] * (c->across - 1) + (c->reach + 1) / 2 * 2) * units_of_block(c));
     c->y.rows = 16 * c->warps;
-    c->y.units = 2 * c->across;
-    c->y.step = c->line ? 2 * c->across : 0;
+    c->y.units = c->width / c->y.numbers;
+    c->y.step = c->line ? c->y.units : 0;
 }
 
 static int64_t weight_bytes(const cf_toeplitz_config *c) {
@@ -195,9 +214,9 @@ static int64_t weight_bytes(const cf_toeplitz_config *c) {
 /* Whether the tile holds a whole plane, and where its first element is. */
 static void set_whole(const cf_toeplitz_config *c, cf_toeplitz_access *a, int64_t height, int64_t breadth, int64_t top,
                       int64_t left) {
-    a->whole = !c->last && !c->line && c->tiles_down * c->tiles_across == 1 && top >= 0 && left >= 0 && left % 2 == 0 &&
-               (a->granule == 1 || breadth % a->granule == 0) && top + height <= a->rows &&
-               left + cf_round_up(breadth, 2) <= 8 * a->units;
+    a->whole = !c->last && !c->line && c->tiles_down * c->tiles_across == 1 && top >= 0 && left >= 0 &&
+               left % (a->numbers / 4) == 0 && (a->granule == 1 || breadth % a->granule == 0) &&
+               top + height <= a->rows && left + cf_round_up(breadth, a->numbers / 4) <= a->numbers * a->units;
     if (!a->whole)
         return;
     a->height = (int)height;
@@ -220,33 +239,36 @@ static void set_grid(cf_toeplitz_config *c, const cf_gpu_properties *p) {
     c->grid[1] = cf_ceil_div(items, cf_ceil_div(items, slices));
 }
 
+/* The padding of what is read. For the gradient of x, it is that of gy. */
+static int64_t pad_of(const cf_axis *a, bool data) { return data ? a->kernel - 1 - a->pad_before : a->pad_before; }
+
 conv_fft_status cf_toeplitz_configure(const cf_layer *layer, int pass, const cf_gpu_properties *properties,
                                       bool any_alignment, cf_toeplitz_config *config) {
     const bool data = pass == CF_PASS_DATA, weights = pass == CF_PASS_WEIGHTS;
     const cf_axis *down = &layer->axis[1], *across = &layer->axis[2];
     const cf_tensor *read = data ? &layer->y : &layer->x, *written = data ? &layer->x : &layer->y,
                     *w = weights ? &layer->gw : &layer->w;
-    cf_toeplitz_config c = {.pass = pass,
-                            .dtype = layer->x.dtype,
-                            .weights = w->dtype,
-                            .bias = cf_tensor_bias_dtype(&layer->y),
-                            .last = layout_of(layer, &layer->x) == 2,
-                            .line = is_trivial(down) && down->pad_before == 0,
-                            .scaled = !weights && w->dtype == CONV_FFT_FP32 && layer->x.dtype == CONV_FFT_FP16,
-                            .kernel = {(int)down->kernel, (int)across->kernel},
-                            .stride = {data ? 1 : (int)down->stride, data ? 1 : (int)across->stride},
-                            .tiles_across = 1,
-                            .samples = layer->batch,
-                            .groups = layer->groups};
-    const int64_t row_pad = data ? down->kernel - 1 - down->pad_before : down->pad_before,
-                  column_pad = data ? across->kernel - 1 - across->pad_before : across->pad_before,
+    cf_toeplitz_config c = {
+        .pass = pass,
+        .dtype = layer->x.dtype,
+        .weights = w->dtype,
+        .bias = cf_tensor_bias_dtype(&layer->y),
+        .last = layout_of(layer, &layer->x) == 2,
+        .line = is_trivial(down) && down->pad_before == 0,
+        .scaled = !weights && w->dtype == CONV_FFT_FP32 && layer->x.dtype == CONV_FFT_FP16,
+        .kernel = {(int)down->kernel, (int)across->kernel},
+        .stride = {data || is_trivial(down) ? 1 : (int)down->stride, data ? 1 : (int)across->stride},
+        .tiles_across = 1,
+        .terms = terms_of(layer),
+        .samples = layer->batch,
+        .groups = layer->groups};
+    const int64_t row_pad = pad_of(down, data), column_pad = pad_of(across, data),
                   rows = data ? down->input : down->output, columns = data ? across->input : across->output;
-    if (c.line)
-        c.stride[0] = 1;
+    c.x.numbers = c.y.numbers = numbers_of(layer->x.dtype);
     c.x.granule = granule_of(layer, read, c.last, data ? down->output : down->input, any_alignment);
     c.y.granule = granule_of(layer, written, c.last, rows, any_alignment);
     choose_steps(&c, column_pad);
-    c.in_shared_memory = c.kernel[0] * c.steps > HELD_FRAGMENTS;
+    c.in_shared_memory = c.kernel[0] * c.steps * c.terms > (is_short(c.dtype) ? HELD_FRAGMENTS : HELD_TERMS);
     if (weights)
         set_weight_tiles(&c, rows, columns);
     else
@@ -290,23 +312,27 @@ size_t cf_toeplitz_bytes(const cf_toeplitz_config *c) {
 /* Blocks for which a multiprocessor must have registers. The compiler would use more registers, to load ahead. Two
  * blocks of channels last are faster than one, unless their registers spill. */
 static int resident_blocks(const cf_toeplitz_config *c) {
+    const bool fp32 = !is_short(c->dtype), weights = c->pass == CF_PASS_WEIGHTS;
     const int held = c->in_shared_memory ? c->steps : c->kernel[0] * c->steps,
               needed = 32 + 2 * held + 4 * c->blocks + 2 * cf_toeplitz_window(c->blocks, c->stride[1], c->steps),
-              registers = c->pass == CF_PASS_WEIGHTS ? 160
-                          : c->last                  ? (needed <= 72 ? 64 : 96)
-                          : c->steps > 12            ? 128
-                                                     : 88;
+              registers = weights && fp32 && (!c->line || c->reach > 24) ? 256
+                          : weights                                      ? 160
+                          : fp32                                         ? 128
+                          : c->last                                      ? (needed <= 72 ? 64 : 96)
+                          : c->steps > 12                                ? 128
+                                                                         : 88;
     return (int)cf_max(1, 65536 / (registers * c->threads));
 }
 
 static const char *word_of(bool value) { return value ? "true" : "false"; }
 
 static void add_access(const char *name, const cf_toeplitz_access *a, cf_text *t) {
-    cf_text_add(
-        t,
-        "struct %s {\nstatic constexpr int ROWS = %d, UNITS = %d, STEP = %d, GRANULE = %d;\nstatic constexpr bool "
-        "WHOLE = %s;\nstatic constexpr int HEIGHT = %d, BREADTH = %d, TOP = %d, LEFT = %d;\n};\n",
-        name, a->rows, a->units, a->step, a->granule, word_of(a->whole), a->height, a->breadth, a->top, a->left);
+    cf_text_add(t,
+                "struct %s {\nstatic constexpr int NUMBERS = %d, ROWS = %d, UNITS = %d, STEP = %d, GRANULE = "
+                "%d;\nstatic constexpr bool "
+                "WHOLE = %s;\nstatic constexpr int HEIGHT = %d, BREADTH = %d, TOP = %d, LEFT = %d;\n};\n",
+                name, a->numbers, a->rows, a->units, a->step, a->granule, word_of(a->whole), a->height, a->breadth,
+                a->top, a->left);
 }
 
 conv_fft_status cf_toeplitz_source(const cf_toeplitz_config *c, bool adds, cf_source *source) {
@@ -321,19 +347,20 @@ conv_fft_status cf_toeplitz_source(const cf_toeplitz_config *c, bool adds, cf_so
     if (weights)
         cf_text_add(&t, "typedef TileY Y;\n");
     cf_text_add(&t,
-                "static constexpr int KERNEL_Y = %d, KERNEL_X = %d, STRIDE_Y = %d, STRIDE_X = %d, LEAD = %d, WIDTH = "
+                "static constexpr int TERMS = %d, KERNEL_Y = %d, KERNEL_X = %d, STRIDE_Y = %d, STRIDE_X = %d, LEAD = "
+                "%d, WIDTH = "
                 "%d, WARPS = %d, PLANES = %d, GRANULE = %d;\n",
-                c->kernel[0], c->kernel[1], c->stride[0], c->stride[1], c->lead, c->width, c->warps, c->planes,
-                c->y.granule);
+                c->terms, c->kernel[0], c->kernel[1], c->stride[0], c->stride[1], c->lead, c->width, c->warps,
+                c->planes, c->y.granule);
     cf_text_add(&t, "static constexpr bool LAST = %s, LINE = %s, FLIP = %s, SHARED = %s, SCALED = %s;\n",
                 word_of(c->last), word_of(c->line), word_of(c->pass == CF_PASS_DATA), word_of(c->in_shared_memory),
                 word_of(c->scaled));
     if (weights)
-        cf_text_add(&t, "static constexpr int ACROSS = %d, REACH = %d, SHARES = %d, ROWS = %d;\n};\n", c->across,
-                    c->reach, c->shares, c->of_share);
+        cf_text_add(&t, "static constexpr int ACROSS = %d, TOGETHER = %d, REACH = %d, SHARES = %d, ROWS = %d;\n};\n",
+                    c->across, c->together, c->reach, c->shares, c->of_share);
     else
-        cf_text_add(&t, "static constexpr int STEPS = %d, BLOCKS = %d, COUNT = %d;\n};\n", c->steps, c->blocks,
-                    c->count);
+        cf_text_add(&t, "static constexpr int STEPS = %d, SPAN = %d, BLOCKS = %d, COUNT = %d;\n};\n", c->steps, c->span,
+                    c->blocks, c->count);
     cf_text_add(&t, "CF_TOEPLITZ_KERNEL(%s, %d, %d)\n",
                 adds      ? "toeplitz_add"
                 : weights ? "toeplitz_weights"

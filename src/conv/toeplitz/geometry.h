@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Tiles in shared memory, for the host, the kernels and the emulator. A unit is eight 16-bit numbers of a row.
+ * Tiles in shared memory, for the host, the kernels and the emulator. A unit is 16 bytes of a row: eight 16-bit numbers
+ * or four FP32 numbers.
  *
  * A tile of planes has `rows` rows, `pitch` units apart, of which `units` are read. A tile of a line (a signal of one
  * axis) is a line of rows * step units, cut into rows of `step` units that are `pitch` units apart. A row of it also
@@ -28,13 +29,16 @@ CF_CONSTEXPR cf_toeplitz_tile cf_toeplitz_tile_of(int rows, int units, int step)
     return t;
 }
 
-/* Units of a row of inputs that one group of `blocks` blocks of eight outputs reads, in `steps` products of 16 inputs.
- * They are read in pairs. */
+/* Units of a row of inputs that one group of `blocks` blocks of eight outputs reads, in `steps` products of two units.
+ * stride: the units between the inputs of two blocks. They are read in pairs. */
 CF_CONSTEXPR int cf_toeplitz_window(int blocks, int stride, int steps) {
     return ((blocks - 1) * stride + 2 * steps + 1) / 2 * 2;
 }
 
-/* Units of a row of outputs in shared memory. */
-CF_CONSTEXPR int cf_toeplitz_out_pitch(int blocks) { return blocks + (blocks % 2 ? 2 : 1); }
+/* Units of a row of outputs in shared memory, for units of `numbers` numbers. Without bank conflicts, the rows of pairs
+ * of 16-bit numbers are an odd number of units apart, and those of pairs of FP32 numbers 2, 6, 10 ... */
+CF_CONSTEXPR int cf_toeplitz_out_pitch(int blocks, int numbers) {
+    return numbers == 8 ? blocks + (blocks % 2 ? 2 : 1) : 2 * blocks + (blocks % 2 ? 0 : 2);
+}
 
 #endif

@@ -13,27 +13,58 @@
 static const double copy = 0.65, single_copy = 2.4, transposed_copy = 0.44, store = 0.4, ldmatrix = 4.0, mma = 2.2,
                     plane = 60.0;
 
+/* The same for FP32 signals: for each TF32 product, each chain of gw, each operand, and each of its terms. Planes leave
+ * a multiprocessor idle more often than lines: a factor for their rows, and cycles for each term of a warp of gw. */
+static const double tf32 = 1.4, chain = 2.5, operand = 0.6, term = 1.4, idle_rows = 1.5, gw_idle_rows = 1.15,
+                    gw_idle = 140.0;
+
+enum {
+    WARPS = 8 /* that planes need on a multiprocessor */
+};
+
 static double copies(const cf_toeplitz_config *c, const cf_toeplitz_access *a) {
-    const double each = (double)cf_max(2, a->granule);
+    const double each = (double)cf_max(a->numbers / 4, a->granule);
     if (c->last)
         return transposed_copy * 4.0 * cf_toeplitz_tile_of(a->rows, a->units, a->step).loaded;
     const double count = a->whole ? a->height * ceil(a->breadth / each)
-                                  : cf_toeplitz_tile_of(a->rows, a->units, a->step).loaded * (8.0 / each);
-    return (a->granule > 1 ? copy : single_copy) * count;
+                                  : cf_toeplitz_tile_of(a->rows, a->units, a->step).loaded * (a->numbers / each);
+    return (a->granule == each ? copy : single_copy) * count;
 }
 
-static double tile_cycles(const cf_toeplitz_config *c) {
+/* Reads and products of the warps of a tile. */
+static double product_cycles(const cf_toeplitz_config *c) {
     const double warps = c->warps;
     if (c->pass == CF_PASS_WEIGHTS)
-        return plane + copies(c, &c->x) + copies(c, &c->y) +
-               warps * c->across *
-                   (ldmatrix * (c->shares + c->kernel[0] * ((c->reach + 1) / 2)) + mma * c->kernel[0] * c->reach);
-    const double stores = warps * 16.0 * c->width, groups = warps * c->count * c->kernel[0];
-    return plane + copies(c, &c->x) +
-           (c->last ? transposed_copy * stores / 2.0 : store * stores / (double)cf_max(2, c->y.granule)) +
-           groups *
-               (ldmatrix * cf_toeplitz_window(c->blocks, c->stride[1], c->steps) / 2.0 + mma * c->steps * c->blocks) *
-               (c->line ? 1.1 : 1.0);
+        return warps * c->across *
+               (ldmatrix * (c->shares + c->kernel[0] * ((c->reach + 1) / 2)) + mma * c->kernel[0] * c->reach);
+    return warps * c->count * c->kernel[0] *
+           (ldmatrix * cf_toeplitz_window(c->blocks, c->stride[1], c->steps) / 2.0 + mma * c->steps * c->blocks) *
+           (c->line ? 1.1 : 1.0);
+}
+
+static double fp32_product_cycles(const cf_toeplitz_config *c, const cf_gpu_properties *p) {
+    const double warps = c->warps, each = operand + term * c->terms, product = tf32 * (c->terms > 1 ? 3.0 : 1.0);
+    const int64_t resident = c->warps * cf_max(1, p->shared_per_multiprocessor / (c->shared + 1024));
+    const double busy = c->line ? 1.0 : fmax(1.0, WARPS / (double)resident);
+    if (c->pass == CF_PASS_WEIGHTS) {
+        const double operands = (2.0 * c->stride[1] * (c->together - 1) + c->reach) / c->together,
+                     row = each * operands + (2.0 * product + chain) * c->reach;
+        return busy *
+               ((c->line ? 0.0 : gw_idle * warps * c->terms) +
+                warps * c->across * (2.0 * ldmatrix * c->shares + c->kernel[0] * row * (c->line ? 1.0 : gw_idle_rows)));
+    }
+    const double spans = ceil((double)c->steps / c->span), operands = spans * (c->blocks - 1) * c->stride[1] + c->steps;
+    return busy * warps * c->count * c->kernel[0] * (each * operands + product * c->steps * c->blocks) *
+           (c->line ? 1.1 : idle_rows);
+}
+
+static double tile_cycles(const cf_toeplitz_config *c, const cf_gpu_properties *p) {
+    const double products = c->dtype == CONV_FFT_FP32 ? fp32_product_cycles(c, p) : product_cycles(c);
+    if (c->pass == CF_PASS_WEIGHTS)
+        return plane + copies(c, &c->x) + copies(c, &c->y) + products;
+    const double stores = c->warps * 16.0 * c->width;
+    return plane + copies(c, &c->x) + products +
+           (c->last ? transposed_copy * stores / 2.0 : store * stores / (double)cf_max(c->y.numbers / 4, c->y.granule));
 }
 
 void cf_toeplitz_predict(const cf_layer *layer, const cf_device *device, int pass, const cf_strategy *strategy,
@@ -51,7 +82,7 @@ void cf_toeplitz_predict(const cf_layer *layer, const cf_device *device, int pas
         /* With few blocks, multiprocessors are idle. */
         const double share = fmin(1.0, blocks / (double)gpu->properties.multiprocessors);
         whole.seconds =
-            fmax(whole.seconds, device->stage_seconds + tiles * tile_cycles(&c) /
+            fmax(whole.seconds, device->stage_seconds + tiles * tile_cycles(&c, &gpu->properties) /
                                                             (share * clock * (double)gpu->properties.multiprocessors));
         if (cf_toeplitz_adds(&c))
             whole.seconds += device->stage_seconds;

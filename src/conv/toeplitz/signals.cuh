@@ -7,8 +7,9 @@
  *
  * For one kernel row r, eight outputs of a row are the product of the 16 STEPS inputs that they read and a Toeplitz
  * matrix B[k][n] = w[r][k - LEAD - STRIDE_X n]. A product has 16 rows (m16n8k16), so a warp computes 16 rows of
- * outputs. The rows of A are the same tile for all kernel rows, one row further down. B depends on the weights only:
- * its fragments stay in registers or in shared memory, and the kernel walks over samples and tiles.
+ * outputs. For FP32 signals there are 8 STEPS inputs and TF32 products (m16n8k8, tf32.cuh). The rows of A are the same
+ * tile for all kernel rows, one row further down. B depends on the weights only: its fragments stay in registers or in
+ * shared memory, and the kernel walks over samples and tiles.
  *
  *     planes    the rows are those of an image
  *     a line    a signal of one axis is cut into rows of WIDTH outputs, which follow one another
@@ -17,14 +18,15 @@
  * on the batch or the launch.
  *
  * The host prints F (config.c) with: Storage, Weights, Bias (types of elements), X (the tile of what is read,
- * tile.cuh), KERNEL_Y, KERNEL_X, STRIDE_Y, STRIDE_X, LEAD, STEPS, BLOCKS (groups of eight outputs that a warp
- * computes together), COUNT (how many such groups a row has), WIDTH = 8 BLOCKS COUNT, WARPS (of a plane), PLANES (of
- * a block), GRANULE (elements that one store writes), LAST (channels last), LINE, FLIP (the taps in reverse order: gx
- * from gy), SHARED (B is in shared memory), SCALED (FP32 weights beside FP16 signals).
+ * tile.cuh), TERMS (of an FP32 number) and SPAN (tf32.cuh), KERNEL_Y, KERNEL_X, STRIDE_Y, STRIDE_X, LEAD, STEPS,
+ * BLOCKS (groups of eight outputs that a warp computes together), COUNT (how many such groups a row has), WIDTH = 8
+ * BLOCKS COUNT, WARPS (of a plane), PLANES (of a block), GRANULE (elements that one store writes), LAST (channels
+ * last), LINE, FLIP (the taps in reverse order: gx from gy), SHARED (B is in shared memory), SCALED (FP32 weights
+ * beside FP16 signals).
  */
 #pragma once
 
-#include "conv/toeplitz/tile.cuh"
+#include "conv/toeplitz/tf32.cuh"
 
 template <class F> CF_DEVICE float tap_at(const cf_toeplitz_taps &w, long long group, int r, int s) {
     if (s < 0 || s >= F::KERNEL_X)
@@ -53,32 +55,45 @@ template <class F> struct WeightScale {
     }
 };
 
-/* Words 0 and 1 of this lane in B of kernel row r and step k. */
+/* Words 0 and 1 of this lane in B of kernel row r and step k. An FP32 tap is rounded to its terms. */
 template <class F>
-CF_DEVICE void toeplitz_fragment(unsigned b[2], const cf_toeplitz_taps &w, long long group, int r, int step,
-                                 float scale) {
+CF_DEVICE void toeplitz_fragment(unsigned (&b)[F::TERMS][2], const cf_toeplitz_taps &w, long long group, int r,
+                                 int step, float scale) {
+    constexpr int NUMBERS = F::X::NUMBERS, OF_WORD = NUMBERS / 4;
     const int lane = int(threadIdx.x) % 32;
 #pragma unroll
     for (int word = 0; word < 2; ++word) {
-        const int s = 16 * step + 2 * (lane % 4) + 8 * word - F::LEAD - lane / 4 * F::STRIDE_X;
-        b[word] = F::Storage::word({tap_at<F>(w, group, r, s) * scale, tap_at<F>(w, group, r, s + 1) * scale});
+        const int s = 2 * NUMBERS * step + OF_WORD * (lane % 4) + NUMBERS * word - F::LEAD - lane / 4 * F::STRIDE_X;
+        const float tap = tap_at<F>(w, group, r, s) * scale;
+        if constexpr (NUMBERS == 4) {
+            b[0][word] = tf32_of(tap);
+            if (F::TERMS > 1)
+                b[F::TERMS - 1][word] = tf32_of(tap - __uint_as_float(b[0][word]));
+        } else {
+            b[0][word] = F::Storage::word({tap, tap_at<F>(w, group, r, s + 1) * scale});
+        }
     }
 }
 
 template <class F> struct Toeplitz {
     typedef Tile<typename F::X> Input;
-    static constexpr int WINDOW = cf_toeplitz_window(F::BLOCKS, F::STRIDE_X, F::STEPS),
-                         OUT_PITCH = cf_toeplitz_out_pitch(F::BLOCKS), OUT_PLANE = (16 * F::WARPS * OUT_PITCH) | 1,
-                         TILES = F::PLANES * Input::SIZE, BUFFERS = F::LAST ? 1 : 2, FRAGMENTS = F::KERNEL_Y * F::STEPS,
+    static constexpr int NUMBERS = F::X::NUMBERS, OF_BLOCK = 8 / NUMBERS, /* units of eight columns */
+        WINDOW = cf_toeplitz_window(F::BLOCKS, F::STRIDE_X *OF_BLOCK, F::STEPS),
+                         OUT_PITCH = cf_toeplitz_out_pitch(F::BLOCKS, NUMBERS),
+                         OUT_PLANE = (16 * F::WARPS * OUT_PITCH) | 1, TILES = F::PLANES * Input::SIZE,
+                         BUFFERS = F::LAST ? 1 : 2, FRAGMENTS = F::KERNEL_Y * F::STEPS,
                          CHANNELS = F::LAST ? F::PLANES : 1;
 };
 
 /* sum += the inputs of one kernel row times B. from: the place of this lane's row. unit: the first of the group. Lanes
- * 16 to 31 name the unit behind that of lanes 0 to 15. In a line, units may be in the next row. */
-template <class F>
-CF_DEVICE void multiply_row(float (&sum)[F::BLOCKS][4], smem<uint4> plane, int from, int unit,
-                            const unsigned (&b)[F::STEPS][2]) {
+ * 16 to 31 name the unit behind that of lanes 0 to 15. In a line, units may be in the next row. fragment(b, k) gives
+ * this lane's words of B of step k. */
+template <class F, class B>
+CF_DEVICE void multiply_16_bit_row(float (&sum)[F::BLOCKS][4], smem<uint4> plane, int from, int unit,
+                                   const B &fragment) {
     typedef Toeplitz<F> G;
+    unsigned b[F::STEPS][1][2];
+    unroll<0, F::STEPS>([&](auto k) { fragment(b[k], k); });
     unsigned a[G::WINDOW][2];
     unroll<0, G::WINDOW / 2>([&](auto i) {
         unsigned read[4];
@@ -92,9 +107,17 @@ CF_DEVICE void multiply_row(float (&sum)[F::BLOCKS][4], smem<uint4> plane, int f
         unroll<0, F::BLOCKS>([&](auto n) {
             constexpr int UNIT = decltype(n)::value * F::STRIDE_X + 2 * decltype(k)::value;
             const unsigned operand[4] = {a[UNIT][0], a[UNIT][1], a[UNIT + 1][0], a[UNIT + 1][1]};
-            multiply_tile<typename F::Storage>(sum[n], operand, b[k][0], b[k][1]);
+            multiply_tile<typename F::Storage>(sum[n], operand, b[k][0][0], b[k][0][1]);
         });
     });
+}
+
+template <class F, class B>
+CF_DEVICE void multiply_row(float (&sum)[F::BLOCKS][4], smem<uint4> plane, int from, int unit, const B &fragment) {
+    if constexpr (F::Storage::PLAIN)
+        multiply_fp32_row<F>(sum, plane, from, unit, fragment);
+    else
+        multiply_16_bit_row<F>(sum, plane, from, unit, fragment);
 }
 
 /* The output of this lane: of sum[n][2 half] and the one after it. */
@@ -127,19 +150,23 @@ CF_DEVICE void add_outputs(const cf_toeplitz_call &call, const float (&sum)[F::B
             if (!is_inside(call.y, at.row, at.column))
                 continue;
             auto *const p = element_of<F>(call.y, sample, channel, at);
-            F::Storage::store(p, sum[n][i] + F::Storage::number(*p));
+            F::Storage::store(p, sum[n][i] + F::Storage::load(p));
         }
     });
 }
 
-/* Outputs of a warp as 16-bit numbers to shared memory: 16 rows, OUT_PITCH units apart. */
+/* Outputs of a warp to shared memory: 16 rows, OUT_PITCH units apart. */
 template <class F> CF_DEVICE void stage_outputs(smem<uint4> out, const float (&sum)[F::BLOCKS][4]) {
     const int lane = int(threadIdx.x) % 32;
     unroll<0, F::BLOCKS>([&](auto n) {
 #pragma unroll
-        for (int half = 0; half < 2; ++half)
-            smem_cast<unsigned>(out + ((lane / 4 + 8 * half) * Toeplitz<F>::OUT_PITCH + n))[lane % 4] =
-                F::Storage::word({sum[n][2 * half], sum[n][2 * half + 1]});
+        for (int half = 0; half < 2; ++half) {
+            smem<uint4> row = out + (lane / 4 + 8 * half) * Toeplitz<F>::OUT_PITCH;
+            if constexpr (F::Storage::PLAIN)
+                smem_cast<float2>(row)[4 * n + lane % 4] = make_float2(sum[n][2 * half], sum[n][2 * half + 1]);
+            else
+                smem_cast<unsigned>(row)[4 * n + lane % 4] = F::Storage::word({sum[n][2 * half], sum[n][2 * half + 1]});
+        }
     });
 }
 
@@ -147,8 +174,10 @@ template <class F> CF_DEVICE void stage_outputs(smem<uint4> out, const float (&s
 template <class F>
 CF_DEVICE void store_rows(const cf_toeplitz_call &call, smem<uint4> out, Corner tile, int part, int group,
                           long long sample, long long channel) {
-    constexpr int EACH = F::GRANULE > 1 ? F::GRANULE : 2, OF_ROW = 8 * F::BLOCKS / EACH;
-    typedef typename VectorOf<EACH / 2>::type vector;
+    typedef Copies<F::X::NUMBERS, F::GRANULE> C;
+    typedef typename Tile<typename F::X>::bits bits;
+    typedef typename VectorOf<C::WORDS>::type vector;
+    constexpr int EACH = C::EACH, OF_ROW = 8 * F::BLOCKS / EACH;
     if (sample >= call.samples)
         return;
     for (int i = int(threadIdx.x) % 32; i < 16 * OF_ROW; i += 32) {
@@ -158,18 +187,18 @@ CF_DEVICE void store_rows(const cf_toeplitz_call &call, smem<uint4> out, Corner 
             F::LINE ? Corner{0, tile.column + line * F::WIDTH + column} : Corner{tile.row + line, tile.column + column};
         if (!is_inside(call.y, at.row, at.column))
             continue;
-        smem<unsigned> from = smem_cast<unsigned>(out + row * Toeplitz<F>::OUT_PITCH) + place / 2;
-        auto *const to = element_of<F>(call.y, sample, channel, at);
-        if (F::GRANULE > 1 && at.column + EACH <= call.y.columns) {
+        smem<unsigned> from = smem_cast<unsigned>(out + row * Toeplitz<F>::OUT_PITCH) + place / C::OF_WORD;
+        bits *const to = reinterpret_cast<bits *>(element_of<F>(call.y, sample, channel, at));
+        if (C::ASYNC && at.column + EACH <= call.y.columns) {
             *reinterpret_cast<vector *>(to) = smem_cast<vector>(from)[0];
             continue;
         }
 #pragma unroll
-        for (int word = 0; word < EACH / 2; ++word) {
+        for (int word = 0; word < C::WORDS; ++word) {
             const unsigned value = from[word];
-            for (int half = 0; half < 2; ++half)
-                if (at.column + 2 * word + half < call.y.columns)
-                    to[2 * word + half] = (unsigned short)(value >> 16 * half);
+            for (int half = 0; half < C::OF_WORD; ++half)
+                if (at.column + C::OF_WORD * word + half < call.y.columns)
+                    to[C::OF_WORD * word + half] = bits(value >> 16 * half);
         }
     }
 }
@@ -209,43 +238,50 @@ CF_DEVICE void store_channels(const cf_toeplitz_call &call, smem<uint4> out, Cor
 
 /* The fragments of B of this lane: in registers, or in shared memory at `memory`. */
 template <class F, bool SHARED = F::SHARED> struct Fragments {
-    unsigned held[F::KERNEL_Y][F::STEPS][2];
+    unsigned held[F::KERNEL_Y][F::STEPS][F::TERMS][2];
     CF_DEVICE Fragments(smem<uint4>, const cf_toeplitz_taps &w, long long group, float scale, bool live) {
         unroll<0, F::KERNEL_Y>([&](auto r) {
             unroll<0, F::STEPS>([&](auto k) {
-                held[r][k][0] = held[r][k][1] = 0;
+                unroll<0, F::TERMS>([&](auto t) { held[r][k][t][0] = held[r][k][t][1] = 0; });
                 if (live)
                     toeplitz_fragment<F>(held[r][k], w, group, r, k, scale);
             });
         });
     }
     CF_DEVICE void multiply(float (&sum)[F::BLOCKS][4], smem<uint4> plane, int from, int unit) const {
-        unroll<0, F::KERNEL_Y>(
-            [&](auto r) { multiply_row<F>(sum, plane, from + r * Tile<typename F::X>::PITCH, unit, held[r]); });
+        unroll<0, F::KERNEL_Y>([&](auto r) {
+            multiply_row<F>(sum, plane, from + r * Tile<typename F::X>::PITCH, unit,
+                            [&](unsigned(&b)[F::TERMS][2], auto k) {
+                                unroll<0, F::TERMS>([&](auto t) {
+                                    b[t][0] = held[r][k][t][0];
+                                    b[t][1] = held[r][k][t][1];
+                                });
+                            });
+        });
     }
 };
 template <class F> struct Fragments<F, true> {
+    static constexpr int WORDS = 2 * F::TERMS;
     smem<unsigned> at;
     CF_DEVICE Fragments(smem<uint4> memory, const cf_toeplitz_taps &w, long long group, float scale, bool live) {
         constexpr int WARPS = F::LAST ? F::WARPS : F::WARPS * F::PLANES; /* that have this channel */
-        at = smem_cast<unsigned>(memory) + int(threadIdx.x) % 32 * 2;
+        at = smem_cast<unsigned>(memory) + int(threadIdx.x) % 32 * WORDS;
         for (int i = int(threadIdx.x) / 32 % WARPS; i < F::KERNEL_Y * F::STEPS; i += WARPS) {
-            unsigned b[2] = {0, 0};
+            unsigned b[F::TERMS][2] = {};
             if (live)
                 toeplitz_fragment<F>(b, w, group, i / F::STEPS, i % F::STEPS, scale);
-            at[64 * i] = b[0];
-            at[64 * i + 1] = b[1];
+            unroll<0, WORDS>([&](auto word) { at[32 * WORDS * i + word] = b[word / 2][word % 2]; });
         }
     }
     CF_DEVICE void multiply(float (&sum)[F::BLOCKS][4], smem<uint4> plane, int from, int unit) const {
 #pragma unroll 1
         for (int r = 0; r < F::KERNEL_Y; ++r) {
-            unsigned b[F::STEPS][2];
-            unroll<0, F::STEPS>([&](auto k) {
-                b[k][0] = at[64 * (r * F::STEPS + k)];
-                b[k][1] = at[64 * (r * F::STEPS + k) + 1];
-            });
-            multiply_row<F>(sum, plane, from + r * Tile<typename F::X>::PITCH, unit, b);
+            multiply_row<F>(sum, plane, from + r * Tile<typename F::X>::PITCH, unit,
+                            [&](unsigned(&b)[F::TERMS][2], auto k) {
+                                unroll<0, WORDS>([&](auto word) {
+                                    b[word / 2][word % 2] = at[32 * WORDS * (r * F::STEPS + k) + word];
+                                });
+                            });
         }
     }
 };
@@ -263,7 +299,7 @@ CF_DEVICE void convolve_tile(const cf_toeplitz_call &call, const Fragments<F> &b
     for (int g = 0; g < F::COUNT; ++g) {
         float sum[F::BLOCKS][4];
         unroll<0, F::BLOCKS>([&](auto n) { sum[n][0] = sum[n][1] = sum[n][2] = sum[n][3] = 0; });
-        b.multiply(sum, tiles + plane * G::Input::SIZE, from, g * F::BLOCKS * F::STRIDE_X);
+        b.multiply(sum, tiles + plane * G::Input::SIZE, from, g * F::BLOCKS * F::STRIDE_X * G::OF_BLOCK);
         unroll<0, F::BLOCKS>([&](auto n) {
             unroll<0, 4>([&](auto i) { sum[n][i] = F::SCALED ? sum[n][i] * down + bias : sum[n][i] + bias; });
         });
@@ -274,7 +310,7 @@ CF_DEVICE void convolve_tile(const cf_toeplitz_call &call, const Fragments<F> &b
         smem<uint4> mine = out + (plane * G::OUT_PLANE + 16 * part * G::OUT_PITCH);
         __syncwarp();
         stage_outputs<F>(mine, sum);
-        if (F::LAST) {
+        if constexpr (F::LAST) {
             __syncthreads();
             store_channels<F>(call, out, output, g, sample, group - plane); /* COUNT is 1 */
         } else {

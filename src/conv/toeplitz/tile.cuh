@@ -6,11 +6,22 @@
 #include "conv/toeplitz/geometry.h"
 #include "fbfft/common/mma.cuh"
 
-/* The tile of one side. The host prints S with ROWS, UNITS, STEP, GRANULE (the elements that one copy moves) and WHOLE:
- * a tile holds a whole plane of HEIGHT x BREADTH elements, the first one in row TOP and column LEFT. */
+/* How elements are copied: GRANULE of them at a time, or those of a word if these are more. NUMBERS are in a unit. */
+template <int NUMBERS, int GRANULE> struct Copies {
+    static constexpr int OF_WORD = NUMBERS / 4, EACH = cf_max_of(GRANULE, OF_WORD), WORDS = EACH / OF_WORD;
+    static constexpr bool ASYNC = EACH == GRANULE; /* otherwise a word may begin at any address */
+};
+template <int NUMBERS> struct BitsOf { typedef unsigned short type; };
+template <> struct BitsOf<4> { typedef unsigned type; };
+
+/* The tile of one side. The host prints S with NUMBERS (of a unit), ROWS, UNITS, STEP, GRANULE (the elements that one
+ * copy moves) and WHOLE: a tile holds a whole plane of HEIGHT x BREADTH elements, the first one in row TOP and column
+ * LEFT. */
 template <class S> struct Tile {
     static constexpr cf_toeplitz_tile T = cf_toeplitz_tile_of(S::ROWS, S::UNITS, S::STEP);
     static constexpr int PITCH = T.pitch, SIZE = T.size, LOADED = T.loaded;
+    typedef typename BitsOf<S::NUMBERS>::type bits;
+    typedef Copies<S::NUMBERS, S::GRANULE> copies;
     /* The place of unit `unit` of those that are loaded. */
     static CF_DEVICE int place(int unit) {
         return S::STEP ? unit + unit / cf_max_of(S::STEP, 1) * (PITCH - S::STEP)
@@ -30,8 +41,8 @@ struct Corner {
 /* Row and first column of a loaded unit. */
 template <class S> CF_DEVICE Corner unit_corner(Corner tile, int unit) {
     if (S::STEP)
-        return {0, tile.column + 8 * unit};
-    return {tile.row + unit / S::UNITS, tile.column + unit % S::UNITS * 8};
+        return {0, tile.column + S::NUMBERS * unit};
+    return {tile.row + unit / S::UNITS, tile.column + unit % S::UNITS * S::NUMBERS};
 }
 
 CF_DEVICE bool is_inside(const cf_toeplitz_side &s, int row, int column) {
@@ -45,21 +56,21 @@ CF_DEVICE void clear_tiles(smem<uint4> tiles, int units) {
 }
 
 /* Channels first: one granule of a row, or zeros where a column is outside. */
-template <int GRANULE>
-CF_DEVICE void load_granule(smem<unsigned> to, const unsigned short *from, const void *any, bool there, int column,
-                            int columns) {
-    constexpr int EACH = GRANULE > 1 ? GRANULE : 2;
-    if (GRANULE > 1 && (!there || column < 0 || column + EACH <= columns || column >= columns)) {
+template <class S>
+CF_DEVICE void load_granule(smem<unsigned> to, const typename Tile<S>::bits *from, const void *any, bool there,
+                            int column, int columns) {
+    typedef typename Tile<S>::copies C;
+    if (C::ASYNC && (!there || column < 0 || column + C::EACH <= columns || column >= columns)) {
         const bool inside = there && unsigned(column) < unsigned(columns);
-        copy_async<EACH / 2>(smem_cast<float>(to), static_cast<const float *>(inside ? from : any), inside);
+        copy_async<C::WORDS>(smem_cast<float>(to), static_cast<const float *>(inside ? from : any), inside);
         return;
     }
 #pragma unroll
-    for (int word = 0; word < EACH / 2; ++word) {
+    for (int word = 0; word < C::WORDS; ++word) {
         unsigned value = 0;
-        for (int half = 0; half < 2; ++half)
-            if (there && unsigned(column + 2 * word + half) < unsigned(columns))
-                value |= unsigned(__ldg(from + (2 * word + half))) << 16 * half;
+        for (int i = 0; i < C::OF_WORD; ++i)
+            if (there && unsigned(column + C::OF_WORD * word + i) < unsigned(columns))
+                value |= unsigned(__ldg(from + (C::OF_WORD * word + i))) << 16 * i;
         to[word] = value;
     }
 }
@@ -68,44 +79,44 @@ CF_DEVICE void load_granule(smem<unsigned> to, const unsigned short *from, const
 template <class S, int PLANES>
 CF_DEVICE void load_whole(smem<uint4> tile, const cf_toeplitz_side &s, long long samples, long long sample,
                           long long group) {
-    constexpr int EACH = S::GRANULE > 1 ? S::GRANULE : 2, OF_ROW = (S::BREADTH + EACH - 1) / EACH,
-                  COUNT = S::HEIGHT * OF_ROW;
-    const unsigned short *const first =
-        static_cast<const unsigned short *>(s.memory) + sample * s.sample_stride + group * s.group_stride;
+    typedef typename Tile<S>::copies C;
+    typedef typename Tile<S>::bits bits;
+    constexpr int OF_ROW = (S::BREADTH + C::EACH - 1) / C::EACH, COUNT = S::HEIGHT * OF_ROW;
+    const bits *const first = static_cast<const bits *>(s.memory) + sample * s.sample_stride + group * s.group_stride;
     for (int i = int(threadIdx.x); i < PLANES * COUNT; i += int(blockDim.x)) {
         const int plane = PLANES > 1 ? i / COUNT : 0, rest = i - plane * COUNT, row = rest / OF_ROW,
-                  column = rest % OF_ROW * EACH;
-        const int at = ((plane * Tile<S>::SIZE + (row + S::TOP) * Tile<S>::PITCH) * 8 + column + S::LEFT) / 2;
-        load_granule<S::GRANULE>(smem_cast<unsigned>(tile) + at,
-                                 first + (plane * s.sample_stride + row * s.row_stride + column), s.memory,
-                                 sample + plane < samples, column, S::BREADTH);
+                  column = rest % OF_ROW * C::EACH;
+        const int at = (plane * Tile<S>::SIZE + (row + S::TOP) * Tile<S>::PITCH) * 4 + (column + S::LEFT) / C::OF_WORD;
+        load_granule<S>(smem_cast<unsigned>(tile) + at, first + (plane * s.sample_stride + row * s.row_stride + column),
+                        s.memory, sample + plane < samples, column, S::BREADTH);
     }
 }
 
 /*
  * Channels first: copies PLANES planes, samples `sample`, sample + 1, ... of one channel. The copies are asynchronous
- * unless the signal has rows that begin at any address (GRANULE 1). They are there after tiles_wait() and a barrier.
+ * unless rows of 16-bit numbers begin at any address (GRANULE 1). They are there after tiles_wait() and a barrier.
  */
 template <class S, int PLANES>
 CF_DEVICE void load_planes(smem<uint4> tile, const cf_toeplitz_side &s, long long samples, long long sample,
                            long long group, Corner corner) {
-    typedef unsigned short bits;
+    typedef typename Tile<S>::copies C;
+    typedef typename Tile<S>::bits bits;
     if constexpr (S::WHOLE) {
         load_whole<S, PLANES>(tile, s, samples, sample, group);
         return;
     }
-    constexpr int EACH = S::GRANULE > 1 ? S::GRANULE : 2, OF_UNIT = 8 / EACH, COUNT = Tile<S>::LOADED * OF_UNIT;
+    constexpr int OF_UNIT = S::NUMBERS / C::EACH, COUNT = Tile<S>::LOADED * OF_UNIT;
     for (int i = int(threadIdx.x); i < PLANES * COUNT; i += int(blockDim.x)) {
         const int plane = PLANES > 1 ? i / COUNT : 0, rest = i - plane * COUNT, unit = rest / OF_UNIT,
                   part = rest % OF_UNIT;
         const Corner at = unit_corner<S>(corner, unit);
-        const int column = at.column + part * EACH;
+        const int column = at.column + part * C::EACH;
         smem<unsigned> to =
-            smem_cast<unsigned>(tile + (plane * Tile<S>::SIZE + Tile<S>::place(unit))) + part * (EACH / 2);
+            smem_cast<unsigned>(tile + (plane * Tile<S>::SIZE + Tile<S>::place(unit))) + part * C::WORDS;
         const bool there = sample + plane < samples && unsigned(at.row) < unsigned(s.rows);
         const bits *from = static_cast<const bits *>(s.memory) + (sample + plane) * s.sample_stride +
                            group * s.group_stride + at.row * s.row_stride + column;
-        load_granule<S::GRANULE>(to, from, s.memory, there, column, s.columns);
+        load_granule<S>(to, from, s.memory, there, column, s.columns);
     }
 }
 
@@ -174,6 +185,9 @@ template <> CF_DEVICE void multiply_tile<fp16>(float d[4], const unsigned a[4], 
 }
 template <> CF_DEVICE void multiply_tile<bf16>(float d[4], const unsigned a[4], unsigned b0, unsigned b1) {
     multiply_bf16(d, a, b0, b1);
+}
+template <> CF_DEVICE void multiply_tile<plain>(float d[4], const unsigned a[4], unsigned b0, unsigned b1) {
+    multiply_tf32(d, a, b0, b1);
 }
 
 /* The items of a block: a number of samples (channels first), or one sample, each with every tile of a plane. */

@@ -13,6 +13,7 @@ extern const cf_family cf_toeplitz_family;
 /* How a tensor is read or written: the tile, and the elements that one copy moves. */
 typedef struct cf_toeplitz_access {
     int rows, units, step; /* of cf_toeplitz_tile_of() */
+    int numbers;           /* of a unit */
     int granule;
     bool whole; /* the tile holds a plane of height x breadth elements, the first one in row top, column left */
     int height, breadth, top, left;
@@ -24,9 +25,9 @@ typedef struct cf_toeplitz_config {
     conv_fft_dtype dtype, weights, bias; /* weights: the type of w, or of gw */
     bool last, line, in_shared_memory, scaled;
     int kernel[2], stride[2], lead, width, warps, planes;
-    int steps, blocks, count;            /* signals.cuh */
-    int across, reach, shares, of_share; /* weights.cuh; of_share: ROWS */
-    cf_toeplitz_access x, y;             /* of what is read; y: gy of the gradient of the weights, or what is written */
+    int terms, steps, span, blocks, count;         /* signals.cuh, tf32.cuh */
+    int across, together, reach, shares, of_share; /* weights.cuh; of_share: ROWS */
+    cf_toeplitz_access x, y; /* of what is read; y: gy of the gradient of the weights, or what is written */
     int row_pad, column_pad;
     int64_t samples, groups, tiles_down, tiles_across;
     int64_t grid[2]; /* blocks of channels, slices of the items */

@@ -7,15 +7,17 @@
  * For one kernel row r and 16 columns of outputs, the sums over 16 rows are a product (m16n8k16): D[a][b] += sum over
  * rows i of gy[i][a] x[STRIDE_Y i + r][8 c + b]. The taps are its diagonals: D[a][b] belongs to s = 8 c + b - LEAD -
  * STRIDE_X a. D stays in registers over all samples of a block; its diagonals are summed at the end. Tensor cores
- * truncate their sums, so chains have LINKS products, at most four, and are then added in FP32.
+ * truncate their sums, so chains have LINKS products, at most four, and are then added in FP32. FP32 signals have TF32
+ * products (m16n8k8) of eight rows: first 0, 2, 4 and 6, then 1, 3, 5 and 7, because such rows have no bank conflicts.
  *
  * A block has one channel and a slice of the samples, or with channels last PLANES channels. If there are several
  * slices, another kernel adds them in their order.
  *
- * The host prints F (config.c) with: Storage, Weights (the type of gw), X and Y (tiles), KERNEL_Y, KERNEL_X,
- * STRIDE_Y, STRIDE_X, LEAD, ACROSS (how many 16 columns of outputs a tile has), WIDTH = 16 ACROSS, REACH (units of x
- * that meet 16 columns), WARPS (of a plane, each with 16 rows), SHARES (among which the kernel rows are divided),
- * ROWS (kernel rows of a share), PLANES, LAST, LINE.
+ * The host prints F (config.c) with: Storage, Weights (the type of gw), X and Y (tiles), TERMS (tf32.cuh), KERNEL_Y,
+ * KERNEL_X, STRIDE_Y, STRIDE_X, LEAD, ACROSS (how many 16 columns of outputs a tile has), TOGETHER (how many of them
+ * add_fp32() holds), WIDTH = 16 ACROSS, REACH (units of eight columns of x that meet 16 columns), WARPS (of a plane,
+ * each with 16 rows), SHARES (among which the kernel rows are divided), ROWS (kernel rows of a share), PLANES, LAST,
+ * LINE.
  */
 #pragma once
 
@@ -28,10 +30,56 @@ template <class F> struct ToeplitzWeights {
                                  : F::ACROSS % 3 == 0 ? 3
                                  : F::ACROSS % 2 == 0 ? 2
                                                       : 1,
-                         TOGETHER = 4, OF_X = F::PLANES * X::SIZE, BUFFER = OF_X + F::PLANES * Y::SIZE,
+                         UNITS = 4, OF_X = F::PLANES * X::SIZE, BUFFER = OF_X + F::PLANES * Y::SIZE,
                          BUFFERS = F::LAST ? 1 : 2, CHANNELS = F::LAST ? F::PLANES : 1,
                          WARPS = F::PLANES * F::WARPS * F::SHARES;
     float sum[F::ROWS][F::REACH][4];
+
+    /* Adds the products of the FP32 tiles of a plane. A chain has the 16 rows of a warp. TOGETHER times 16 columns of
+     * gy are in registers, so that eight columns of x are split once for all of them. */
+    CF_DEVICE void add_fp32(smem<uint4> x, smem<uint4> gy, int part, int share) {
+        constexpr int EIGHTS = 2 * F::STRIDE_X * (F::TOGETHER - 1) + F::REACH;
+        const int lane = int(threadIdx.x) % 32, column = lane / 4, row = 16 * part + lane % 4 * 2;
+#pragma unroll 1
+        for (int first = 0; first < F::ACROSS; first += F::TOGETHER) {
+            unsigned a[F::TOGETHER][2][F::TERMS][4];
+            unroll<0, F::TOGETHER>([&](auto across) {
+                unroll<0, 2>([&](auto half) {
+                    unroll<0, 4>([&](auto i) {
+                        const int at = (row + 8 * half + i / 2) * Y::PITCH + 4 * (first + across);
+                        unsigned term[F::TERMS];
+                        split_tf32<F::TERMS>(term, smem_cast<float>(gy + at)[column + i % 2 * 8]);
+                        unroll<0, F::TERMS>([&](auto t) { a[across][half][t][i] = term[t]; });
+                    });
+                });
+            });
+            unroll<0, F::ROWS>([&](auto r) {
+                if (share * F::ROWS + r >= F::KERNEL_Y)
+                    return;
+                unroll<0, EIGHTS>([&](auto eight) {
+                    const int unit = 4 * F::STRIDE_X * first + 2 * eight + column / 4;
+                    smem<float> from = smem_cast<float>(x + X::along(unit)) + column % 4;
+                    unsigned b[2][F::TERMS][2];
+                    unroll<0, 2>([&](auto half) {
+                        unroll<0, 2>([&](auto i) {
+                            const int at = (row + 8 * half + i) * F::STRIDE_Y + share * F::ROWS + r;
+                            unsigned term[F::TERMS];
+                            split_tf32<F::TERMS>(term, from[4 * at * X::PITCH]);
+                            unroll<0, F::TERMS>([&](auto t) { b[half][t][i] = term[t]; });
+                        });
+                    });
+                    unroll<0, F::TOGETHER>([&](auto across) {
+                        constexpr int C = decltype(eight)::value - 2 * F::STRIDE_X * decltype(across)::value;
+                        if constexpr (C >= 0 && C < F::REACH) {
+                            float d[4] = {0, 0, 0, 0};
+                            multiply_terms<F, 2>(d, a[across], b);
+                            unroll<0, 4>([&](auto i) { sum[r][C][i] += d[i]; });
+                        }
+                    });
+                });
+            });
+        }
+    }
 
     /* Adds the products of the tiles of a plane. */
     CF_DEVICE void add(smem<uint4> x, smem<uint4> gy, int part, int share) {
@@ -45,10 +93,10 @@ template <class F> struct ToeplitzWeights {
             unroll<0, F::ROWS>([&](auto r) {
                 if (share * F::ROWS + r >= F::KERNEL_Y)
                     return;
-                unroll<0, (F::REACH + TOGETHER - 1) / TOGETHER>([&](auto group) {
-                    constexpr int BEGIN = decltype(group)::value * TOGETHER,
-                                  COUNT = F::REACH - BEGIN < TOGETHER ? F::REACH - BEGIN : TOGETHER;
-                    float d[TOGETHER][4];
+                unroll<0, (F::REACH + UNITS - 1) / UNITS>([&](auto group) {
+                    constexpr int BEGIN = decltype(group)::value * UNITS,
+                                  COUNT = F::REACH - BEGIN < UNITS ? F::REACH - BEGIN : UNITS;
+                    float d[UNITS][4];
                     unroll<0, COUNT>([&](auto c) { d[c][0] = d[c][1] = d[c][2] = d[c][3] = 0; });
                     unroll<0, LINKS>([&](auto i) {
                         unroll<0, (COUNT + 1) / 2>([&](auto pair) {
@@ -147,7 +195,11 @@ template <class F> CF_DEVICE void toeplitz_weights(const cf_toeplitz_call &call)
         tiles_commit();
         tiles_wait<1>();
         __syncthreads();
-        sums.add(at + plane * G::X::SIZE, at + (G::OF_X + plane * G::Y::SIZE), part, share);
+        smem<uint4> gy = at + (G::OF_X + plane * G::Y::SIZE);
+        if constexpr (F::Storage::PLAIN)
+            sums.add_fp32(at + plane * G::X::SIZE, gy, part, share);
+        else
+            sums.add(at + plane * G::X::SIZE, gy, part, share);
         __syncthreads();
     }
     sums.store(call, smem_cast<float>(memory), first);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Tensor-core products of 16-bit numbers, two in a word: mma_m16n8k16. All lanes of a warp must execute these
- * instructions together. They are volatile, so that compilers do not move them into branches. */
+/* Tensor-core products of 16-bit numbers, two in a word (mma_m16n8k16), and of TF32 numbers (multiply_tf32). All lanes
+ * of a warp must execute these instructions together. They are volatile, so that compilers do not move them into
+ * branches. */
 #pragma once
 
 #include "fbfft/common/storage.cuh"
@@ -9,13 +10,19 @@
  *
  *     d[0], d[1]    row g, columns 2 t and 2 t + 1;    d[2], d[3]    the same in row g + 8
  *     a[0], a[1]    rows g and g + 8, word t;          a[2], a[3]    the same rows, word t + 4
- *     b0, b1        column g, words t and t + 4 */
+ *     b0, b1        column g, words t and t + 4
+ *
+ * A word is two 16-bit numbers of a row of a, or of a column of b. For TF32 it is one number, and a has 16 x 8 of them.
+ * Tensor cores ignore the last 13 bits of a TF32 number. */
 #ifdef CF_SIMT
 CF_DEVICE void mma_m16n8k16(float d[4], const unsigned a[4], unsigned b0, unsigned b1) {
     simt_mma_m16n8k16(d, a, b0, b1);
 }
 CF_DEVICE void multiply_bf16(float d[4], const unsigned a[4], unsigned b0, unsigned b1) {
     simt_multiply_bf16(d, a, b0, b1);
+}
+CF_DEVICE void multiply_tf32(float d[4], const unsigned a[4], unsigned b0, unsigned b1) {
+    simt_multiply_tf32(d, a, b0, b1);
 }
 #else
 CF_DEVICE void mma_m16n8k16(float d[4], const unsigned a[4], unsigned b0, unsigned b1) {
@@ -29,6 +36,13 @@ CF_DEVICE void multiply_bf16(float d[4], const unsigned a[4], unsigned b0, unsig
     asm volatile(
         "mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, "
         "%2, %3};"
+        : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3])
+        : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b0), "r"(b1));
+}
+CF_DEVICE void multiply_tf32(float d[4], const unsigned a[4], unsigned b0, unsigned b1) {
+    asm volatile(
+        "mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, "
+        "%3};"
         : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3])
         : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b0), "r"(b1));
 }

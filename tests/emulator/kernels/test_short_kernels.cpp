@@ -110,6 +110,24 @@ void note_config(const cf_toeplitz_config &c) {
     const bool weights = c.pass == CF_PASS_WEIGHTS;
     cover("FP16" + pass, c.dtype == CONV_FFT_FP16);
     cover("BF16" + pass, c.dtype == CONV_FFT_BF16);
+    if (c.dtype == CONV_FFT_FP32) {
+        const std::string fp32 = ", FP32" + pass;
+        for (const int terms : {1, 2})
+            cover(std::to_string(terms) + " terms" + fp32, c.terms == terms);
+        for (const int granule : {1, 2, 4})
+            cover("granules of " + std::to_string(granule) + fp32, c.x.granule == granule);
+        cover("lines" + fp32, c.line);
+        cover("whole planes" + fp32, c.x.whole);
+        cover("parts of planes" + fp32, !c.x.whole && !c.line);
+        cover("several slices" + fp32, c.grid[1] > 1);
+        cover(weights ? "shares of kernel rows" + fp32 : "fragments in shared memory" + fp32,
+              weights ? c.shares > 1 : c.in_shared_memory);
+        if (!weights)
+            cover("several spans" + fp32, c.steps > c.span);
+        for (const int together : {1, 2, 4})
+            if (weights)
+                cover(std::to_string(together) + " times 16 columns together" + fp32, c.together == together);
+    }
     cover("lines, channels first" + pass, c.line && !c.last);
     cover("lines, channels last" + pass, c.line && c.last);
     cover("lines of several tiles" + pass, c.line && c.tiles_across > 1);
