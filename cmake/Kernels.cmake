@@ -50,7 +50,8 @@ conv_fft_embed(cf_long1d_kernel_text long1d_text conv/long1d/butterfly_tree.cuh 
                conv/long1d/line_io.cuh conv/long1d/line.cuh conv/long1d/four_step.cuh)
 conv_fft_embed(cf_toeplitz_kernel_text toeplitz_text core/host_device.h fbfft/common/platform.cuh
                fbfft/common/complex.cuh fbfft/common/storage.cuh ${mma} conv/toeplitz/call.h conv/toeplitz/geometry.h
-               conv/toeplitz/tile.cuh conv/toeplitz/tf32.cuh conv/toeplitz/signals.cuh conv/toeplitz/weights.cuh)
+               conv/toeplitz/tile.cuh conv/toeplitz/tf32.cuh conv/toeplitz/signals.cuh conv/toeplitz/weights.cuh
+               conv/toeplitz/channels_last.cuh conv/toeplitz/channels_last_weights.cuh)
 conv_fft_embed(cf_spatial_kernel_text spatial_text core/host_device.h fbfft/common/platform.cuh
                fbfft/common/complex.cuh fbfft/common/storage.cuh fbfft/common/padding.cuh conv/spatial/call.h
                conv/spatial/geometry.h conv/spatial/strips.cuh conv/spatial/channels_last.cuh

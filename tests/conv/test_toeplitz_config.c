@@ -39,6 +39,10 @@ static void serves_short_kernels_of_single_channels(void **unused) {
         {"in=4x8x20x20 out=8 groups=8 kernel=5x5 pad=2 dtype=fp16 w=fp32 math=half", F | D | W, ""},
         {"in=4x8x20x20 out=8 groups=8 kernel=5x5 pad=2 dtype=fp16 w=fp32", W, "math HALF"},
         {"in=4x8x20x20 out=8 groups=8 kernel=5x5 pad=2 dtype=fp16 stride=2", F | W, "without stride"},
+        {"in=4x8x20x20 out=8 groups=8 kernel=5x5 pad=2 dtype=fp16 stride=2 layout=last", F | D | W, ""},
+        {"in=4x8x20x20 out=8 groups=8 kernel=5x5 pad=2 dtype=fp16 stride=3 layout=last", F | W, "without stride"},
+        {"in=4x8x20x20 out=8 groups=8 kernel=15x15 pad=7 dtype=fp16 stride=2 layout=last", F | W, "without stride"},
+        {"in=4x8x20x20 out=8 groups=8 kernel=1 dtype=fp16 stride=2 layout=last", F | W, "without stride"},
         {"in=4x8x20x20 out=8 groups=8 kernel=5x5 pad=2 dtype=fp16 stride=5", 0, "stride"},
         {"in=4x8x20x20 out=8 groups=8 kernel=5x1 pad=2x0 dilation=1x3 dtype=fp16", F | D | W, ""},
         {"in=4x8x20x20 out=8 groups=8 kernel=5x5 pad=2 dilation=2x1 dtype=fp16", 0, "without dilation"},
@@ -79,6 +83,29 @@ static void layers_whose_elements_lie_apart_are_refused(void **unused) {
     assert_non_null(strstr(why, "contiguous"));
 }
 
+/* What the kernels of channels in place rely on. */
+static void check_in_place(const char *line, const cf_layer *layer, const cf_toeplitz_config *c,
+                           const cf_gpu_properties *properties, bool any) {
+    const bool data = c->pass == CF_PASS_DATA, weights = c->pass == CF_PASS_WEIGHTS;
+    const cf_axis *a = layer->axis;
+    const int64_t rows = data ? a[1].input : a[1].output, columns = data ? a[2].input : a[2].output,
+                  units = layer->batch * cf_ceil_div(rows, data ? c->stride[0] : 1);
+    /* The taps by which the last of two outputs reads the last position, and the first output the first one. */
+    const int64_t last = 4 * c->steps - 1,
+                  after = data ? 1 + c->offset[1] - c->stride[1] * (last + 1) : last + 1 - c->stride[1];
+    const bool good = c->threads == 32 * c->parts * c->quads / (weights ? 2 : 1) && c->threads <= 1024 &&
+                      c->shared <= properties->shared_per_block && c->quads % 2 == 0 && c->batch > 0 &&
+                      c->buffers > 1 && c->tiles_across * c->parts * c->tiles * (weights ? 16 : 32) >= columns &&
+                      c->grid[0] * 4 * c->quads >= layer->groups && c->grid[1] <= 65535 &&
+                      c->grid[1] % c->tiles_across == 0 && c->grid[1] / c->tiles_across >= 1 &&
+                      c->grid[1] / c->tiles_across <= units && !(any && c->aligned) &&
+                      (weights || (data ? after < 0 && c->offset[1] + c->stride[1] >= c->kernel[1] &&
+                                              c->offset[0] + c->stride[0] >= c->kernel[0] && c->offset[0] >= 0
+                                        : after >= c->kernel[1]));
+    if (!good)
+        fail_msg("%s, pass %d", line, c->pass);
+}
+
 /* What the kernels rely on. */
 static void check_config(const char *line, const cf_layer *layer, const cf_toeplitz_config *c,
                          const cf_gpu_properties *properties) {
@@ -106,7 +133,7 @@ static void passes_are_cut_for_the_gpu(void **unused) {
     const cf_gpu_properties properties = gpu_properties_of("data/gpus/h200.txt");
     static const char *const types[] = {"fp16", "bf16", "fp32", "fp32 math=tf32"};
     generator g = test_generator(1);
-    int served = 0, fitting = 0;
+    int served = 0, fitting = 0, in_place = 0;
     for (int i = 0; i < 4000; ++i) {
         char line[256];
         const int axes = (int)random_int(&g, 1, 2), rows = (int)random_int(&g, 1, 150),
@@ -131,13 +158,18 @@ static void passes_are_cut_for_the_gpu(void **unused) {
                 if (cf_toeplitz_configure(&layer, pass, &properties, any, &c) != CONV_FFT_SUCCESS)
                     continue;
                 fitting += any;
+                if (c.in_place) {
+                    ++in_place;
+                    check_in_place(line, &layer, &c, &properties, any);
+                    continue;
+                }
                 check_config(line, &layer, &c, &properties);
                 if (any && (c.x.granule != 1 || c.y.granule != 1))
                     fail_msg("%s, pass %d: more than one element at any address", line, pass);
             }
         }
     }
-    assert_true(served > 4000 && fitting > served * 9 / 10);
+    assert_true(served > 4000 && fitting > served * 9 / 10 && in_place > 400);
 }
 
 static void known_layers_have_their_configuration(void **unused) {
@@ -152,8 +184,8 @@ static void known_layers_have_their_configuration(void **unused) {
         {"in=64x1024x7x7 out=1024 groups=1024 kernel=13x13 pad=6 dtype=fp16", 0, 1, 1, 0, 2, 1, 1, 1},
         {"in=64x512x14x14 out=512 groups=512 kernel=27x27 pad=13 dtype=fp16", 0, 1, 4, 1, 3, 2, 2, 1},
         {"in=64x96x112x112 out=96 groups=96 kernel=7x7 pad=3 dtype=fp16", 0, 4, 1, 1, 1, 4, 8, 0},
-        {"in=64x96x56x56 out=96 groups=96 kernel=7x7 pad=3 dtype=fp16 layout=last", 0, 1, 16, 0, 1, 2, 2, 0},
-        {"in=64x8x56x56 out=8 groups=8 kernel=7x7 pad=3 dtype=fp16 layout=last", 0, 1, 8, 0, 1, 2, 2, 0},
+        {"in=64x96x56x56 out=96 groups=96 kernel=11x11 pad=5 dtype=fp16 layout=last", 0, 1, 16, 0, 2, 2, 2, 0},
+        {"in=64x8x56x56 out=8 groups=8 kernel=11x11 pad=5 dtype=fp16 layout=last", 0, 1, 8, 0, 2, 2, 2, 0},
         {"in=4x4096x8192 out=4096 groups=4096 kernel=128 pad=127:0 dtype=bf16", 0, 2, 1, 1, 9, 8, 8, 0},
         {"in=4x4096x8192 out=4096 groups=4096 kernel=128 pad=127:0", 0, 4, 1, 1, 17, 4, 4, 0},
         {"in=4x4096x8192 out=4096 groups=4096 kernel=32 pad=31:0", 1, 4, 1, 0, 5, 4, 4, 0},

@@ -36,6 +36,15 @@ static const char *const toeplitz_problems[] = {
     "in=3x5x56x56 out=5 groups=5 kernel=5x5 pad=2 stride=2 dtype=bf16",
     "in=3x4x40x37 out=4 groups=4 kernel=7x5 pad=3x2 stride=3x4 dtype=fp16",
     "in=3x4x40x37 out=4 groups=4 kernel=4x4 stride=4 dtype=fp16",
+    /* Channels last, in place. */
+    "in=7x96x56x56 out=96 groups=96 kernel=7x7 pad=3 layout=last dtype=fp16",
+    "in=5x32x112x112 out=32 groups=32 kernel=3x3 pad=1 layout=last dtype=bf16",
+    "in=5x96x112x112 out=96 groups=96 kernel=3x3 pad=1 stride=2 layout=last dtype=fp16",
+    "in=9x144x56x56 out=144 groups=144 kernel=5x5 pad=2 stride=2 layout=last dtype=bf16",
+    "in=9x240x28x28 out=240 groups=240 kernel=5x5 pad=2 layout=last dtype=fp16",
+    "in=3x12x40x37 out=12 groups=12 kernel=4x5 pad=1x3 stride=3x2 layout=last dtype=fp16",
+    "in=2x16x19x270 out=16 groups=16 kernel=9x9 pad=4 layout=last dtype=bf16",
+    "in=40x8x60x30 out=8 groups=8 kernel=3x3 pad=1 layout=last dtype=fp16 w=fp32 math=half",
     /* Channels last: some, many and odd numbers of channels. */
     "in=2x48x56x56 out=48 groups=48 kernel=7x7 pad=3 layout=last dtype=bf16",
     "in=5x24x20x20 out=24 groups=24 kernel=5x5 pad=2 layout=last dtype=fp16",
@@ -115,7 +124,9 @@ static const char *const spatial_problems[] = {
 };
 
 static bool is_feasible(const char *family, const char *line, int pass) {
-    return pass != 1 || !strstr(line, strcmp(family, "spatial") == 0 ? "mode" : "stride");
+    if (pass != 1)
+        return true;
+    return strcmp(family, "spatial") == 0 ? !strstr(line, "mode") : !strstr(line, "stride") || strstr(line, "last");
 }
 
 static void check_family(const char *family, const char *line, int64_t i) {

@@ -18,6 +18,9 @@ enum {
 static const char *const problems[] = {
     "in=64x96x56x56 out=96 groups=96 kernel=7x7 pad=3 dtype=fp16",
     "in=64x96x56x56 out=96 groups=96 kernel=7x7 pad=3 dtype=bf16 layout=last",
+    "in=64x96x112x112 out=96 groups=96 kernel=3x3 pad=1 stride=2 dtype=bf16 layout=last",
+    "in=64x32x112x112 out=32 groups=32 kernel=3x3 pad=1 dtype=fp16 layout=last",
+    "in=64x240x28x28 out=240 groups=240 kernel=5x5 pad=2 dtype=fp16 layout=last",
     "in=64x384x14x14 out=384 groups=384 kernel=7x7 pad=3 dtype=fp16 w=fp32 math=half",
     "in=16x1536x32x32 out=1536 groups=1536 kernel=9x9 pad=4 dtype=bf16",
     "in=16x1536x32x32 out=1536 groups=1536 kernel=9x9 pad=4 dtype=fp16 layout=last",
@@ -58,7 +61,10 @@ static void add_pass(nvrtc_list *list, const char *problem, int pass, bool any_a
                  adds                      ? "add"
                  : pass == CF_PASS_WEIGHTS ? "weights"
                                            : "signals",
-                 c.last ? " last" : "", c.line ? " line" : "");
+                 c.in_place ? " in place"
+                 : c.last   ? " last"
+                            : "",
+                 c.line ? " line" : "");
         snprintf(name, sizeof name, "%s, pass %d%s%s", problem, pass, any_alignment ? ", any alignment" : "",
                  adds ? ", add" : "");
         nvrtc_kernel *const kernel = nvrtc_list_add(list, properties, ALLOWED, kind, name);

@@ -71,8 +71,9 @@ bool cf_toeplitz_serves(const cf_layer *layer, int pass, const char **why) {
     for (int a = 1; a < 3; ++a)
         if (layer->axis[a].mode != CONV_FFT_PAD_ZEROS)
             return false;
-    *why = "toeplitz computes gradients of x without stride";
-    if (pass == CF_PASS_DATA && (layer->axis[1].stride > 1 || layer->axis[2].stride > 1))
+    *why = "toeplitz computes gradients of x without stride, unless short kernels have channels last";
+    if (pass == CF_PASS_DATA && !cf_toeplitz_in_place(layer, pass) &&
+        (layer->axis[1].stride > 1 || layer->axis[2].stride > 1))
         return false;
     *why = "toeplitz computes up to 31 rows of 256 taps, strides up to 4 and extents up to 2^28";
     for (int a = 1; a < 3; ++a)
@@ -226,7 +227,7 @@ static void set_whole(const cf_toeplitz_config *c, cf_toeplitz_access *a, int64_
 }
 
 /* Blocks: so many slices of the items that the GPU is busy, with equal shares. */
-static void set_grid(cf_toeplitz_config *c, const cf_gpu_properties *p) {
+static conv_fft_status set_grid(cf_toeplitz_config *c, const cf_gpu_properties *p) {
     const bool weights = c->pass == CF_PASS_WEIGHTS;
     const int64_t items = (c->last ? c->samples : cf_ceil_div(c->samples, c->planes)) * c->tiles_down * c->tiles_across,
                   channels = cf_ceil_div(c->groups, c->last ? c->planes : 1);
@@ -237,6 +238,10 @@ static void set_grid(cf_toeplitz_config *c, const cf_gpu_properties *p) {
     const int64_t slices = cf_max(1, cf_min(cf_min(items, 65535), cf_ceil_div(wanted, channels)));
     c->grid[0] = channels;
     c->grid[1] = cf_ceil_div(items, cf_ceil_div(items, slices));
+    return c->samples > INT32_MAX || c->grid[0] > INT32_MAX
+               ? cf_fail(CONV_FFT_NOT_SUPPORTED, "%lld samples of %lld groups are too many", (long long)c->samples,
+                         (long long)c->groups)
+               : CONV_FFT_SUCCESS;
 }
 
 /* The padding of what is read. For the gradient of x, it is that of gy. */
@@ -265,6 +270,10 @@ conv_fft_status cf_toeplitz_configure(const cf_layer *layer, int pass, const cf_
     const int64_t row_pad = pad_of(down, data), column_pad = pad_of(across, data),
                   rows = data ? down->input : down->output, columns = data ? across->input : across->output;
     c.x.numbers = c.y.numbers = numbers_of(layer->x.dtype);
+    if (cf_toeplitz_in_place(layer, pass)) {
+        *config = c;
+        return cf_toeplitz_configure_in_place(layer, properties, any_alignment, config);
+    }
     c.x.granule = granule_of(layer, read, c.last, data ? down->output : down->input, any_alignment);
     c.y.granule = granule_of(layer, written, c.last, rows, any_alignment);
     choose_steps(&c, column_pad);
@@ -277,7 +286,6 @@ conv_fft_status cf_toeplitz_configure(const cf_layer *layer, int pass, const cf_
               column_pad + c.lead);
     if (weights)
         set_whole(&c, &c.y, rows, columns, 0, 0);
-    const int least = c.last ? 8 : 1;
     /* Small blocks wait least at barriers. Fragments in shared memory serve several planes. */
     c.planes = c.last                           ? (c.groups > 8 && c.shares < 2 ? 16 : 8)
                : !weights && c.in_shared_memory ? (int)cf_max(1, cf_min(c.samples, 4 / c.warps))
@@ -289,16 +297,13 @@ conv_fft_status cf_toeplitz_configure(const cf_layer *layer, int pass, const cf_
         c.threads = 32 * c.planes * c.warps * (weights ? c.shares : 1);
         if (c.shared <= properties->shared_per_block && c.threads <= 32 * MAX_WARPS)
             break;
-        if (c.planes <= least)
+        if (c.planes <= (c.last ? 8 : 1))
             return cf_fail(CONV_FFT_NOT_SUPPORTED, "a tile takes %lld bytes and %d threads; a block has %lld and %d",
                            (long long)c.shared, c.threads, (long long)properties->shared_per_block, 32 * MAX_WARPS);
     }
     if (weights && c.reach * 4 > MAX_SUMS + 64)
         return cf_fail(CONV_FFT_NOT_SUPPORTED, "sums of %d taps do not fit registers", c.kernel[1]);
-    set_grid(&c, properties);
-    if (c.samples > INT32_MAX || c.grid[0] > INT32_MAX)
-        return cf_fail(CONV_FFT_NOT_SUPPORTED, "%lld samples of %lld groups are too many", (long long)c.samples,
-                       (long long)c.groups);
+    CF_FORWARD(set_grid(&c, properties));
     *config = c;
     return CONV_FFT_SUCCESS;
 }
@@ -335,37 +340,48 @@ static void add_access(const char *name, const cf_toeplitz_access *a, cf_text *t
                 a->top, a->left);
 }
 
-conv_fft_status cf_toeplitz_source(const cf_toeplitz_config *c, bool adds, cf_source *source) {
+/* The constants and the entry point of a kernel of tiles. */
+static void print_tiles(const cf_toeplitz_config *c, bool adds, cf_text *t) {
     const bool weights = c->pass == CF_PASS_WEIGHTS;
-    char tail[4096];
-    cf_text t = {tail, sizeof tail, 0};
-    add_access("TileX", &c->x, &t);
+    cf_text_add(t, "typedef TileX X;\n");
     if (weights)
-        add_access("TileY", &c->y, &t);
-    cf_text_add(&t, "struct Problem {\ntypedef %s Storage;\ntypedef %s Weights;\ntypedef %s Bias;\ntypedef TileX X;\n",
-                cf_storage_name(c->dtype), cf_storage_name(c->weights), cf_storage_name(c->bias));
-    if (weights)
-        cf_text_add(&t, "typedef TileY Y;\n");
-    cf_text_add(&t,
+        cf_text_add(t, "typedef TileY Y;\n");
+    cf_text_add(t,
                 "static constexpr int TERMS = %d, KERNEL_Y = %d, KERNEL_X = %d, STRIDE_Y = %d, STRIDE_X = %d, LEAD = "
                 "%d, WIDTH = "
                 "%d, WARPS = %d, PLANES = %d, GRANULE = %d;\n",
                 c->terms, c->kernel[0], c->kernel[1], c->stride[0], c->stride[1], c->lead, c->width, c->warps,
                 c->planes, c->y.granule);
-    cf_text_add(&t, "static constexpr bool LAST = %s, LINE = %s, FLIP = %s, SHARED = %s, SCALED = %s;\n",
+    cf_text_add(t, "static constexpr bool LAST = %s, LINE = %s, FLIP = %s, SHARED = %s, SCALED = %s;\n",
                 word_of(c->last), word_of(c->line), word_of(c->pass == CF_PASS_DATA), word_of(c->in_shared_memory),
                 word_of(c->scaled));
     if (weights)
-        cf_text_add(&t, "static constexpr int ACROSS = %d, TOGETHER = %d, REACH = %d, SHARES = %d, ROWS = %d;\n};\n",
+        cf_text_add(t, "static constexpr int ACROSS = %d, TOGETHER = %d, REACH = %d, SHARES = %d, ROWS = %d;\n};\n",
                     c->across, c->together, c->reach, c->shares, c->of_share);
     else
-        cf_text_add(&t, "static constexpr int STEPS = %d, SPAN = %d, BLOCKS = %d, COUNT = %d;\n};\n", c->steps, c->span,
+        cf_text_add(t, "static constexpr int STEPS = %d, SPAN = %d, BLOCKS = %d, COUNT = %d;\n};\n", c->steps, c->span,
                     c->blocks, c->count);
-    cf_text_add(&t, "CF_TOEPLITZ_KERNEL(%s, %d, %d)\n",
+    cf_text_add(t, "CF_TOEPLITZ_KERNEL(%s, %d, %d)\n",
                 adds      ? "toeplitz_add"
                 : weights ? "toeplitz_weights"
                           : "toeplitz_signals",
                 adds ? CF_TOEPLITZ_ADDING_THREADS : c->threads, adds ? 1 : resident_blocks(c));
+}
+
+conv_fft_status cf_toeplitz_source(const cf_toeplitz_config *c, bool adds, cf_source *source) {
+    const bool weights = c->pass == CF_PASS_WEIGHTS;
+    char tail[4096];
+    cf_text t = {tail, sizeof tail, 0};
+    if (!c->in_place)
+        add_access("TileX", &c->x, &t);
+    if (!c->in_place && weights)
+        add_access("TileY", &c->y, &t);
+    cf_text_add(&t, "struct Problem {\ntypedef %s Storage;\ntypedef %s Weights;\ntypedef %s Bias;\n",
+                cf_storage_name(c->dtype), cf_storage_name(c->weights), cf_storage_name(c->bias));
+    if (c->in_place)
+        cf_toeplitz_print_in_place(c, adds, &t);
+    else
+        print_tiles(c, adds, &t);
     if (t.length >= t.bytes)
         return cf_fail(CONV_FFT_INTERNAL_ERROR, "the text of a kernel has %zu bytes; its buffer has %zu", t.length,
                        t.bytes - 1);

@@ -41,4 +41,31 @@ CF_CONSTEXPR int cf_toeplitz_out_pitch(int blocks, int numbers) {
     return numbers == 8 ? blocks + (blocks % 2 ? 2 : 1) : 2 * blocks + (blocks % 2 ? 0 : 2);
 }
 
+/*
+ * Channels last (channels_last.cuh): a row of positions with `quads` groups of four channels each. Even positions come
+ * first, then odd ones, so that threads with every second position have few bank conflicts.
+ */
+typedef struct cf_toeplitz_row {
+    int units; /* of a position */
+    int pitch; /* units from position to position, odd */
+    int half;  /* units to the first odd position; 0: the positions follow one another */
+    int size;  /* units */
+} cf_toeplitz_row;
+
+CF_CONSTEXPR cf_toeplitz_row cf_toeplitz_row_of(int positions, int quads, bool split) {
+    cf_toeplitz_row r = {quads / 2, quads / 2 | 1, 0, 0};
+    r.half = split ? (positions + 1) / 2 * r.pitch : 0;
+    r.size = split ? 2 * r.half : positions * r.pitch;
+    return r;
+}
+CF_CONSTEXPR int cf_toeplitz_place(cf_toeplitz_row r, int position) {
+    return r.half ? position % 2 * r.half + position / 2 * r.pitch : position * r.pitch;
+}
+
+/* Positions of a row of inputs from one pair of outputs to the next, and those that `outputs` outputs read. */
+CF_CONSTEXPR int cf_toeplitz_advance(int stride, bool transposed) { return transposed ? 2 / stride : 2 * stride; }
+CF_CONSTEXPR int cf_toeplitz_positions(int outputs, int advance, int steps) {
+    return (outputs / 2 - 1) * advance + 4 * steps;
+}
+
 #endif

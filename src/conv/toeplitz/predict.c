@@ -80,10 +80,12 @@ void cf_toeplitz_predict(const cf_layer *layer, const cf_device *device, int pas
                      tiles = (double)c.samples * (double)c.groups * (double)c.tiles_down * (double)c.tiles_across,
                      blocks = (double)c.grid[0] * (double)c.grid[1];
         /* With few blocks, multiprocessors are idle. */
-        const double share = fmin(1.0, blocks / (double)gpu->properties.multiprocessors);
-        whole.seconds =
-            fmax(whole.seconds, device->stage_seconds + tiles * tile_cycles(&c, &gpu->properties) /
-                                                            (share * clock * (double)gpu->properties.multiprocessors));
+        const double processors = (double)gpu->properties.multiprocessors, share = fmin(1.0, blocks / processors);
+        if (c.in_place)
+            whole.seconds += cf_toeplitz_cycles_in_place(layer, &c, processors) / clock;
+        else
+            whole.seconds = fmax(whole.seconds, device->stage_seconds + tiles * tile_cycles(&c, &gpu->properties) /
+                                                                            (share * clock * processors));
         if (cf_toeplitz_adds(&c))
             whole.seconds += device->stage_seconds;
     }

@@ -5,6 +5,7 @@
 
 #include "conv/plan/family.h"
 #include "conv/toeplitz/geometry.h"
+#include "core/text.h"
 #include "cuda/driver/properties.h"
 #include "cuda/jit/nvrtc.h"
 
@@ -29,6 +30,8 @@ typedef struct cf_toeplitz_config {
     int across, together, reach, shares, of_share; /* weights.cuh; of_share: ROWS */
     cf_toeplitz_access x, y; /* of what is read; y: gy of the gradient of the weights, or what is written */
     int row_pad, column_pad;
+    bool in_place, aligned; /* channels_last.cuh, which explains what follows */
+    int tiles, parts, quads, batch, buffers, offset[2], columns[2], resident; /* columns: WIDTH and WIDTH_Y */
     int64_t samples, groups, tiles_down, tiles_across;
     int64_t grid[2]; /* blocks of channels, slices of the items */
     int threads;
@@ -43,6 +46,15 @@ conv_fft_status cf_toeplitz_configure(const cf_layer *layer, int pass, const cf_
 static inline bool cf_toeplitz_adds(const cf_toeplitz_config *c) {
     return c->pass == CF_PASS_WEIGHTS && c->grid[1] > 1;
 }
+/* Planes with channels last that stay in place (channels_last.c): whether a pass is computed so; the configuration, for
+ * a config whose pass, types, kernel, samples and groups are set; the constants and the entry point of its kernels. */
+bool cf_toeplitz_in_place(const cf_layer *layer, int pass);
+conv_fft_status cf_toeplitz_configure_in_place(const cf_layer *layer, const cf_gpu_properties *properties,
+                                               bool any_alignment, cf_toeplitz_config *config);
+void cf_toeplitz_print_in_place(const cf_toeplitz_config *config, bool adds, cf_text *text);
+/* Cycles of a pass. */
+double cf_toeplitz_cycles_in_place(const cf_layer *layer, const cf_toeplitz_config *config, double multiprocessors);
+
 /* The source of the kernel, or with `adds` of the one that adds slices. The caller frees its text after the source. */
 conv_fft_status cf_toeplitz_source(const cf_toeplitz_config *config, bool adds, cf_source *source);
 

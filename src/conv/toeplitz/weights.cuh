@@ -23,6 +23,18 @@
 
 #include "conv/toeplitz/signals.cuh"
 
+/* One tap of gw, or of a slice of it. */
+template <class F> CF_DEVICE void store_tap(const cf_toeplitz_call &call, long long group, int r, int s, float total) {
+    if (call.slices > 1) {
+        call.sums[((blockIdx.y * call.groups + group) * F::KERNEL_Y + r) * F::KERNEL_X + s] = total;
+        return;
+    }
+    typedef typename F::Weights W;
+    typename W::bits *const p = static_cast<typename W::bits *>(const_cast<void *>(call.w.memory)) +
+                                group * call.w.group_stride + r * call.w.row_stride + s * call.w.column_stride;
+    W::store(p, call.accumulate ? total + W::load(p) : total);
+}
+
 template <class F> struct ToeplitzWeights {
     typedef Tile<typename F::X> X;
     typedef Tile<typename F::Y> Y;
@@ -141,20 +153,9 @@ template <class F> struct ToeplitzWeights {
                         total += memory[((channel * PARTS + part) * F::SHARES + share) * (F::REACH * 128) +
                                         column / 8 * 128 + a * 8 + column % 8];
                     }
-                put(call, group, row, s, total);
+                store_tap<F>(call, group, row, s, total);
             }
         });
-    }
-
-    static CF_DEVICE void put(const cf_toeplitz_call &call, long long group, int r, int s, float total) {
-        if (call.slices > 1) {
-            call.sums[((blockIdx.y * call.groups + group) * F::KERNEL_Y + r) * F::KERNEL_X + s] = total;
-            return;
-        }
-        typedef typename F::Weights W;
-        typename W::bits *const p = static_cast<typename W::bits *>(const_cast<void *>(call.w.memory)) +
-                                    group * call.w.group_stride + r * call.w.row_stride + s * call.w.column_stride;
-        W::store(p, call.accumulate ? total + W::load(p) : total);
     }
 };
 

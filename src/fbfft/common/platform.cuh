@@ -70,3 +70,4 @@ template <int B, int E, class F> CF_DEVICE void unroll(const F &f) {
 }
 
 __host__ __device__ constexpr int cf_max_of(int a, int b) { return a > b ? a : b; }
+__host__ __device__ constexpr int cf_min_of(int a, int b) { return a < b ? a : b; }

@@ -5,7 +5,7 @@
 #define SIMT_SHORT_KERNELS_H
 
 #include "conv/spatial/gradient.cuh"
-#include "conv/toeplitz/weights.cuh"
+#include "conv/toeplitz/channels_last_weights.cuh"
 
 struct Registration {
     /* The whole text. */

@@ -103,7 +103,37 @@ void note_spatial(const cf_spatial_config &c) {
     }
 }
 
+void note_in_place(const cf_toeplitz_config &c) {
+    const std::string pass = of_pass("toeplitz, channels in place", c.pass);
+    cover("FP16" + pass, c.dtype == CONV_FFT_FP16);
+    cover("BF16" + pass, c.dtype == CONV_FFT_BF16);
+    cover("copies of 16 bytes" + pass, c.aligned);
+    cover("channels one by one" + pass, !c.aligned);
+    cover("a stride" + pass, c.stride[0] > 1 && c.stride[1] > 1);
+    cover("different strides" + pass, c.stride[0] != c.stride[1]);
+    cover("several slices" + pass, c.grid[1] > c.tiles_across);
+    cover("several blocks of channels" + pass, c.grid[0] > 1);
+    cover("channels that blocks do not fill" + pass, c.groups % (4 * c.quads) != 0);
+    cover("tiles across" + pass, c.tiles_across > 1);
+    cover("several warps of a row" + pass, c.parts > 1);
+    cover("several tiles of a warp" + pass, c.tiles > 1);
+    cover("batches of one row" + pass, c.batch == 1);
+    cover("batches of two rows" + pass, c.batch == 2);
+    if (c.pass == CF_PASS_WEIGHTS) {
+        cover("one slice" + pass, c.grid[1] == 1);
+        return;
+    }
+    for (const int steps : {1, 2, 3})
+        cover(std::to_string(steps) + " steps" + pass, c.steps == steps);
+    cover("FP32 weights" + pass, c.weights == CONV_FFT_FP32);
+    cover("scaled weights" + pass, c.scaled);
+}
+
 void note_config(const cf_toeplitz_config &c) {
+    if (c.in_place) {
+        note_in_place(c);
+        return;
+    }
     const std::string pass = of_pass("toeplitz", c.pass);
     const std::int64_t items =
         (c.last ? c.samples : (c.samples + c.planes - 1) / c.planes) * c.tiles_down * c.tiles_across;
@@ -189,7 +219,7 @@ void all_cases() {
             } else if (pass.state) {
                 const cf_toeplitz_config &c = static_cast<const cf_toeplitz_state *>(pass.state)->config;
                 note_config(c);
-                run.conflict_free = run.conflict_free && c.stride[0] % 2 && !c.in_shared_memory;
+                run.conflict_free = run.conflict_free && !c.in_place && c.stride[0] % 2 && !c.in_shared_memory;
             }
         CHECK_TEXT(short_case_check(&cases[i], i, &opened), name);
         CHECK_TEXT(run.fault.empty(), name + ": " + run.fault);

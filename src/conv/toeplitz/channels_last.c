@@ -1,0 +1,235 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Planes with channels last, whose channels stay in place (channels_last.cuh, channels_last_weights.cuh): which passes
+ * are computed so, and how they are divided into blocks. */
+#include "conv/toeplitz/call.h"
+#include "conv/toeplitz/toeplitz.h"
+#include "core/arith.h"
+
+#include <math.h>
+
+enum {
+    MAX_FRAGMENTS = 28, /* of D, four registers each */
+    MAX_HELD = 108,     /* registers of B and of the sums of a tile */
+    REGISTERS = 96,     /* of a thread, for B and the sums of all tiles, of 128 */
+    MAX_TILES = 4,
+    MAX_PARTS = 4,
+    MAX_QUADS = 16,
+    WARPS = 24,            /* of a multiprocessor that help */
+    WARPS_OF_WEIGHTS = 12, /* the same for gw */
+    FEW_PRODUCTS = 8,      /* of a row of inputs */
+    UNIT = 16              /* bytes */
+};
+
+/* Cycles of a quarter of a multiprocessor, beside the time of memory: for each row of inputs of a warp and each
+ * product, {signals, gradients of weights}, and for each tile of a row that is stored. From measurements on an H100. */
+static const double of_any_row[2] = {40, 150}, of_product[2] = {4.0, 4.2}, of_stored_tile = 15;
+
+static bool is_short_axis(const cf_axis *a) { return a->dilation == 1 || a->kernel == 1; }
+
+/* Positions of a row that two neighbouring outputs read, and the first one that output 0 may read. */
+static int64_t first_of(const cf_axis *a, bool data) {
+    return data ? -cf_floor_div(a->kernel - 1 - a->pad_before, a->stride) : -a->pad_before;
+}
+static int steps_of(const cf_axis *a, bool data) {
+    const int64_t positions =
+        data ? cf_floor_div(1 + a->pad_before, a->stride) - first_of(a, true) + 1 : a->kernel + a->stride;
+    return (int)cf_ceil_div(cf_max(1, positions), 4);
+}
+
+/* Rows of outputs whose sums a warp has at the same time, or rows of gy. */
+static int live_rows(const cf_axis *down, bool data) {
+    const int rows = (int)cf_ceil_div(down->kernel, down->stride);
+    return data ? rows * (int)down->stride : rows;
+}
+
+/* Registers of B, and of the sums of a tile. */
+static int held_of(const cf_layer *layer, bool data) {
+    return 2 * (int)layer->axis[1].kernel * steps_of(&layer->axis[2], data);
+}
+static int sums_of(const cf_layer *layer, bool data) { return 4 * live_rows(&layer->axis[1], data); }
+static int fragments_of(const cf_layer *layer) {
+    return (int)(layer->axis[1].kernel * cf_ceil_div(layer->axis[2].kernel, 2));
+}
+
+bool cf_toeplitz_in_place(const cf_layer *layer, int pass) {
+    const cf_axis *const depth = &layer->axis[0], *const down = &layer->axis[1], *const across = &layer->axis[2];
+    const bool data = pass == CF_PASS_DATA;
+    if (depth->input > 1 || depth->output > 1 || depth->kernel > 1 || layer->x.dtype == CONV_FFT_FP32)
+        return false;
+    if (layer->x.axis_stride[2] <= 1 || layer->y.axis_stride[2] <= 1 || layer->x.group_stride != 1 ||
+        layer->groups < 4 || !is_short_axis(down) || !is_short_axis(across) || (down->output == 1 && down->input == 1))
+        return false;
+    if (pass == CF_PASS_WEIGHTS)
+        return fragments_of(layer) <= MAX_FRAGMENTS;
+    return held_of(layer, data) + sums_of(layer, data) <= MAX_HELD &&
+           (!data || (across->stride <= 2 && down->stride <= down->kernel));
+}
+
+/* Outputs of a row that a block has, and positions of a row of inputs that they read. */
+static int outputs_of(const cf_toeplitz_config *c) {
+    return (c->pass == CF_PASS_WEIGHTS ? 16 : 32) * c->tiles * c->parts;
+}
+static int positions_of(const cf_toeplitz_config *c) {
+    const bool data = c->pass == CF_PASS_DATA;
+    if (c->pass == CF_PASS_WEIGHTS)
+        return (outputs_of(c) - 1) * c->stride[1] + (c->kernel[1] + 1) / 2 * 2;
+    return cf_toeplitz_positions(outputs_of(c), cf_toeplitz_advance(c->stride[1], data), c->steps);
+}
+
+static int64_t bytes_of(const cf_toeplitz_config *c) {
+    const bool data = c->pass == CF_PASS_DATA, weights = c->pass == CF_PASS_WEIGHTS;
+    const bool split = weights ? c->stride[1] % 2 == 0 : cf_toeplitz_advance(c->stride[1], data) % 2 == 0;
+    const cf_toeplitz_row x = cf_toeplitz_row_of(positions_of(c), c->quads, split),
+                          y = cf_toeplitz_row_of(outputs_of(c), c->quads, !weights);
+    if (weights)
+        return (int64_t)UNIT * (c->buffers * c->batch * (x.size + y.size) +
+                                c->quads / 2 * c->parts * c->kernel[0] * ((c->kernel[1] + 1) / 2) * 4);
+    return (int64_t)UNIT * c->batch * (c->buffers * x.size + 2 * (data ? c->stride[0] : 1) * y.size);
+}
+
+/* Registers of a thread, about. */
+static int registers_of(const cf_layer *layer, const cf_toeplitz_config *c) {
+    const bool data = c->pass == CF_PASS_DATA;
+    if (c->pass == CF_PASS_WEIGHTS)
+        return 4 * fragments_of(layer) + 2 * live_rows(&layer->axis[1], false) * c->tiles +
+               2 * ((int)layer->axis[2].kernel + 1) + 72;
+    return cf_max(80, held_of(layer, data) + (sums_of(layer, data) + 4) * c->tiles + 36);
+}
+
+/* The columns of a block: warps that share a row, with some tiles each. */
+static void set_columns(const cf_layer *layer, cf_toeplitz_config *c, int64_t columns) {
+    const bool data = c->pass == CF_PASS_DATA, weights = c->pass == CF_PASS_WEIGHTS;
+    const int64_t all = cf_ceil_div(columns, weights ? 16 : 32),
+                  fitting = (REGISTERS - held_of(layer, data)) / (sums_of(layer, data) + 4),
+                  most = weights                              ? 2
+                         : !data && layer->axis[1].stride > 1 ? 1
+                                                              : cf_max(1, cf_min(MAX_TILES, fitting)),
+                  max_parts = weights ? 2 * MAX_PARTS : MAX_PARTS;
+    c->tiles_across = cf_ceil_div(all, most * max_parts);
+    const int64_t of_block = cf_ceil_div(all, c->tiles_across);
+    c->parts = (int)cf_ceil_div(of_block, most);
+    c->tiles = (int)cf_ceil_div(of_block, c->parts);
+}
+
+/* Sets what follows from the channels of a block. */
+static void set_block(const cf_layer *layer, cf_toeplitz_config *c, int quads, const cf_gpu_properties *p) {
+    c->quads = quads;
+    c->threads = 32 * c->parts * (c->pass == CF_PASS_WEIGHTS ? quads / 2 : quads);
+    c->shared = bytes_of(c);
+    c->resident = (int)cf_min(
+        cf_min(p->threads_per_multiprocessor / c->threads, p->shared_per_multiprocessor / (c->shared + 1024)),
+        p->registers_per_multiprocessor / (cf_round_up(registers_of(layer, c), 8) * c->threads));
+}
+
+/* The channels of a block with which most warps of a multiprocessor have something to do. Fewer than 32 channels take
+ * more copies. */
+static bool set_channels(const cf_layer *layer, cf_toeplitz_config *c, const cf_gpu_properties *p) {
+    cf_toeplitz_config best = *c;
+    double most = 0;
+    for (int quads = 2; quads <= MAX_QUADS; quads += 2) {
+        set_block(layer, c, quads, p);
+        if (c->resident < 1 || c->shared > p->shared_per_block)
+            break;
+        const int64_t blocks = cf_ceil_div(c->groups, 4 * quads);
+        const double warps =
+                         cf_min(c->pass == CF_PASS_WEIGHTS ? WARPS_OF_WEIGHTS : WARPS, c->resident * c->threads / 32),
+                     used = (double)c->groups / (double)(blocks * 4 * quads),
+                     value = warps * used * (quads < 8 ? 0.5 + 0.05 * quads : 1.0) *
+                             (c->resident == 1 && warps <= 8 ? 0.65 : 1.0);
+        if (value >= most) {
+            most = value;
+            best = *c;
+        }
+    }
+    *c = best;
+    return most > 0;
+}
+
+static void set_grid(cf_toeplitz_config *c, int64_t rows, const cf_gpu_properties *p) {
+    const int64_t units = c->samples * cf_ceil_div(rows, c->pass == CF_PASS_DATA ? c->stride[0] : 1);
+    c->grid[0] = cf_ceil_div(c->groups, 4 * c->quads);
+    const int64_t slices = cf_max(1, cf_min(cf_min(units, 65535 / c->tiles_across),
+                                            p->multiprocessors * c->resident / (c->grid[0] * c->tiles_across)));
+    c->grid[1] = cf_ceil_div(units, cf_ceil_div(units, slices)) * c->tiles_across;
+}
+
+conv_fft_status cf_toeplitz_configure_in_place(const cf_layer *layer, const cf_gpu_properties *properties,
+                                               bool any_alignment, cf_toeplitz_config *c) {
+    const bool data = c->pass == CF_PASS_DATA, weights = c->pass == CF_PASS_WEIGHTS;
+    const cf_axis *const down = &layer->axis[1], *const across = &layer->axis[2];
+    const int64_t rows = data ? down->input : down->output, columns = data ? across->input : across->output;
+    c->in_place = true;
+    c->stride[0] = (int)down->stride;
+    c->stride[1] = (int)across->stride;
+    c->steps = steps_of(across, data);
+    c->row_pad = (int)-first_of(down, data);
+    c->column_pad = (int)-first_of(across, data);
+    c->offset[0] = data ? (int)(down->pad_before - down->stride * first_of(down, true)) : 0;
+    c->offset[1] = data ? (int)(across->pad_before - across->stride * first_of(across, true)) : 0;
+    c->aligned = !any_alignment && layer->groups % 8 == 0;
+    for (int i = 0; i < 2; ++i) {
+        const cf_tensor *const t = i ? &layer->y : &layer->x;
+        c->aligned = c->aligned && (layer->batch == 1 || t->sample_stride % 8 == 0) && t->axis_stride[1] % 8 == 0 &&
+                     t->axis_stride[2] % 8 == 0;
+    }
+    set_columns(layer, c, columns);
+    /* Batches of two rows halve the barriers, but take more shared memory and longer kernels. */
+    const bool few = down->stride == 1 && c->kernel[0] * c->steps * c->tiles < FEW_PRODUCTS;
+    c->batch = !c->aligned || (!weights && (few || (data && down->stride > 1))) ? 1 : 2;
+    c->buffers = c->batch == 2 ? 3 : 4;
+    while (!set_channels(layer, c, properties)) {
+        if (c->batch > 1)
+            c->batch = 1;
+        else if (c->buffers > 2)
+            c->buffers -= 1;
+        else
+            return cf_fail(CONV_FFT_NOT_SUPPORTED, "rows of a block take %lld bytes; a block has %lld",
+                           (long long)c->shared, (long long)properties->shared_per_block);
+    }
+    c->columns[0] = (int)cf_min(positions_of(c), data ? across->output : across->input);
+    c->columns[1] = (int)cf_min(outputs_of(c), columns);
+    set_grid(c, rows, properties);
+    if (c->samples * rows > INT32_MAX / 2 || c->grid[0] > INT32_MAX)
+        return cf_fail(CONV_FFT_NOT_SUPPORTED, "%lld samples of %lld groups are too many", (long long)c->samples,
+                       (long long)c->groups);
+    return CONV_FFT_SUCCESS;
+}
+
+void cf_toeplitz_print_in_place(const cf_toeplitz_config *c, bool adds, cf_text *t) {
+    const bool weights = c->pass == CF_PASS_WEIGHTS;
+    cf_text_add(t,
+                "static constexpr int KERNEL_Y = %d, KERNEL_X = %d, STRIDE_Y = %d, STRIDE_X = %d, OFFSET_Y = %d, "
+                "OFFSET_X = %d, STEPS = %d, TILES = %d, PARTS = %d, QUADS = %d, BATCH = %d, BUFFERS = %d, WIDTH = %d, "
+                "WIDTH_Y = "
+                "%d;\n"
+                "static constexpr bool TRANSPOSED = %d, ALIGNED = %d, SCALED = %d, FLIP = false;\n};\n",
+                c->kernel[0], c->kernel[1], c->stride[0], c->stride[1], c->offset[0], c->offset[1], c->steps, c->tiles,
+                c->parts, c->quads, c->batch, c->buffers, c->columns[0], c->columns[1], c->pass == CF_PASS_DATA,
+                c->aligned, c->scaled);
+    cf_text_add(t, "CF_TOEPLITZ_KERNEL(%s, %d, %d)\n",
+                adds      ? "toeplitz_add"
+                : weights ? "toeplitz_last_weights"
+                          : "toeplitz_last",
+                adds ? CF_TOEPLITZ_ADDING_THREADS : c->threads, adds ? 1 : c->resident);
+}
+
+/* Rows of inputs of a block: of its share of the outputs, and those that segments share. */
+static double rows_of_block(const cf_layer *layer, const cf_toeplitz_config *c) {
+    const bool data = c->pass == CF_PASS_DATA;
+    const double outputs = (double)(data ? layer->axis[1].input : layer->axis[1].output),
+                 share = (double)c->samples * outputs * (double)c->tiles_across / (double)c->grid[1],
+                 segments = 1 + share / outputs, overlap = c->kernel[0] - c->stride[0];
+    return data ? (share + segments * overlap) / c->stride[0] : share * c->stride[0] + segments * overlap;
+}
+
+double cf_toeplitz_cycles_in_place(const cf_layer *layer, const cf_toeplitz_config *c, double multiprocessors) {
+    const bool data = c->pass == CF_PASS_DATA, weights = c->pass == CF_PASS_WEIGHTS;
+    const double products = weights ? (double)fragments_of(layer) * c->tiles / c->stride[0]
+                                    : (double)c->kernel[0] * c->steps * c->tiles / (data ? 1 : c->stride[0]),
+                 stored = weights ? 0 : (double)c->tiles * (data ? c->stride[0] : 1.0 / c->stride[0]),
+                 of_row = of_any_row[weights] + of_product[weights] * products + of_stored_tile * stored,
+                 warps = (double)c->grid[0] * (double)c->grid[1] * c->threads / 32;
+    /* With few blocks, multiprocessors are idle. */
+    const double used = fmin(1.0, (double)c->grid[0] * (double)c->grid[1] / multiprocessors);
+    return warps * rows_of_block(layer, c) * of_row / (4 * multiprocessors * used);
+}
