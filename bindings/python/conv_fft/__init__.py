@@ -13,6 +13,7 @@ from . import cache
 from ._context import context, wheel_folders
 from ._library import path as library_path
 from ._library import version as __version__
+from ._workspaces import free_workspaces
 from .errors import (Cancelled, CompileError, DeviceError, Error, FileError, InternalError, InvalidArgument,
                      LibraryMissing, NoDevice, NotSupported, OutOfMemory)
 from .functional import backward, forward
@@ -23,4 +24,4 @@ from .tuning import autotune, candidates, data_folder, devices, tune
 __all__ = ["Cancelled", "CompileError", "DeviceError", "Error", "FileError", "InternalError", "InvalidArgument",
            "LibraryMissing", "NoDevice", "NotSupported", "OutOfMemory", "Plan", "PlanCache", "Problem", "__version__",
            "autotune", "backward", "cache", "candidates", "context", "data_folder", "devices", "forward",
-           "library_path", "plans", "tune", "wheel_folders"]
+           "free_workspaces", "library_path", "plans", "tune", "wheel_folders"]

@@ -5,6 +5,8 @@ from ctypes import c_size_t, c_void_p
 
 import torch
 
+from . import _workspaces
+
 # The allocators of torch.compile's generated code take half as long as torch.empty_strided(). They serve the current
 # GPU only.
 _guards = getattr(getattr(torch._C, "_dynamo", None), "guards", None)
@@ -23,7 +25,7 @@ else:
         return torch.cuda.current_stream(index).cuda_stream
 
 ONE = (1,)
-# Each thread holds one workspace of this size per device. Calls in the default stream that need no more use it and
+# Each thread holds one workspace of this size per GPU. Calls in the default stream that need no more use it and
 # allocate nothing. In other streams torch may allocate from the pool of a graph, where nothing else may stay.
 SMALL = 4 << 20
 _kept = threading.local()
@@ -51,7 +53,12 @@ def workspace(size, number, plans):
     """The address and bytes of a workspace and the stream, for ctypes, and what keeps the workspace alive.
 
     plans       if the stream is captured, these are never freed"""
-    stream = current_stream(number) if number >= 0 else None
+    if number < 0:
+        if not size:
+            return None, 0, None, None
+        found = _workspaces.workspace(size)
+        return found[0], found[1], None, found
+    stream = current_stream(number)
     if stream and capturing():  # the default stream is never captured
         _captured.update(plans)
     if not size:

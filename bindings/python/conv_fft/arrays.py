@@ -4,10 +4,10 @@
 NumPy arrays are in host memory. Arrays of torch, CuPy, numba, JAX and others with DLPack or `__cuda_array_interface__`
 may be in device memory. A package is imported only if the caller has imported it."""
 import contextlib
-import ctypes
 
 from . import _cuda, _dlpack
 from . import _structs as structs
+from . import _workspaces
 from ._library import check, lib
 
 
@@ -120,11 +120,6 @@ class Numpy(Kind):
         kind = like.owner.dtype if like.dtype == dtype else numpy.dtype(dtype)
         return numpy.empty(shape, kind)
 
-    def memory(self, size, like):
-        import numpy
-        memory = numpy.empty(size, numpy.uint8)
-        return memory.ctypes.data, memory
-
 
 class Torch(Kind):
     def view(self, a, name="an array"):
@@ -200,9 +195,6 @@ class Interface(Kind):
                         % type(like.owner).__name__)
 
     def memory(self, size, like):
-        if like.device < 0:
-            memory = ctypes.create_string_buffer(size)
-            return ctypes.addressof(memory), memory
         raise TypeError("arrays are of type %s, which cannot allocate a workspace: pass torch, CuPy, numba or JAX "
                         "arrays" % type(like.owner).__name__)
 
@@ -377,7 +369,12 @@ class _Operands:
 
     def workspace(self, pass_):
         size = self.plan.workspace[pass_]
-        return (size, *self.kind.memory(size, self.like)) if size else (0, None, None)
+        if not size:
+            return 0, None, None
+        if self.plan.device < 0:
+            found = _workspaces.workspace(size)
+            return found[1], found[0], found
+        return (size, *self.kind.memory(size, self.like))
 
     def finish(self, result):
         for a in self.named:

@@ -13,6 +13,7 @@ from . import _structs as structs
 from ._context import context
 from ._library import check, lib, lock
 from ._values import c_string, integer, named
+from ._workspaces import free_workspaces
 from .problem import Problem, as_problem
 
 # The last of these holds the defaults of new plans. conv_fft.autotune() appends its own while it is active.
@@ -214,9 +215,10 @@ class PlanCache:
         return plan
 
     def clear(self) -> None:
-        """Forget all plans. A plan that somebody else holds stays usable."""
+        """Forget all plans, and free the workspaces of threads. A plan that somebody else holds stays usable."""
         with lock:
             self.plans.clear()
+        free_workspaces()
 
     def __len__(self) -> int:
         return len(self.plans)
