@@ -14,6 +14,7 @@
 #include <cmocka.h>
 
 #include "conv/plan/context.h"
+#include "support/cpu_spatial_check.h"
 #include "support/device.h"
 #include "support/layer.h"
 #include "support/selection.h"
@@ -78,35 +79,86 @@ static conv_fft_plan_options spatial_options(void) {
     return options;
 }
 
-static void check_wide_problems(void) {
+static void check_layer(const conv_fft_problem *p, generator *g) {
     const conv_fft_plan_options options = spatial_options();
+    layer l = layer_create(p, g);
+    conv_fft_plan *plan = test_plan(device_context(), p, &options);
+    assert_non_null(plan);
+    layer_check_all(&l, plan);
+    conv_fft_plan_destroy(plan);
+    layer_destroy(&l);
+}
+
+static void check_wide_problems(void) {
     for (int i = 0; i < COUNT; i++) {
         char text[1024];
         generator g = test_generator((uint64_t)i);
         const conv_fft_problem p = random_wide_problem(&g);
         describe_problem(&p, text, sizeof text);
         case_begin(text, NULL);
-        layer l = layer_create(&p, &g);
-        conv_fft_plan *plan = test_plan(device_context(), &p, &options);
-        assert_non_null(plan);
-        layer_check_all(&l, plan);
-        conv_fft_plan_destroy(plan);
-        layer_destroy(&l);
+        check_layer(&p, &g);
     }
 }
 
-static void test_wide_layers(void **state) {
-    NEED_DEVICE(state);
+static void with_each_set_of_kernels(void (*check)(void)) {
     cf_cpu_device *const device = (cf_cpu_device *)device_context()->device;
     const cf_kernels *const best = device->kernels;
     int count;
     const cf_kernels *const *const list = cf_cpu_kernels_list(&count);
     for (int i = 0; i < count; i++) {
         device->kernels = list[i];
-        check_wide_problems();
+        check();
     }
     device->kernels = best;
     assert_int_equal(case_failures(), 0);
+}
+
+static void test_wide_layers(void **state) {
+    NEED_DEVICE(state);
+    with_each_set_of_kernels(check_wide_problems);
+}
+
+/* ---------------------------------------------------------------------------------------------------- few channels */
+
+/* Layers with positions as vectors in this pass, and whether their rows are joined. */
+typedef struct few_channels {
+    const char *line;
+    int pass;
+    bool joined;
+} few_channels;
+
+static const few_channels few_channels_list[] = {
+    {"in=2x5x37x41 out=1 kernel=3x3 pad=1", 0, true},
+    {"in=2x2x61x67 out=18 kernel=5x5 stride=3x2 pad=2", 1, true},
+    {"in=1x1x65x61 out=9 kernel=4x1 stride=1x3 pad=1", 1, true}, /* no tap reaches the longest columns of gx */
+    {"in=1x1x61x90 out=40 kernel=4x7 dilation=2x1 pad=3", 1, true},
+    {"in=3x4x40x131 out=4 groups=2 kernel=3x2 stride=2 dilation=1x2", 0, false},
+    {"in=3x4x40x131 out=4 groups=2 kernel=3x2 stride=1x2", 1, true},
+    {"in=1x40x90x33 out=2 kernel=3x3 pad=1x2", 0, true},
+    {"in=1x18x901 out=2 kernel=9 stride=2 pad=4 dtype=bf16", 0, false},
+    {"in=2x2x9x20x33 out=1 kernel=3x3x3 pad=1 dtype=fp64", 0, true},
+    {"in=2x1x9x20x131 out=20 kernel=3x3x2 stride=2 pad=1x0x1 layout=last", 1, true},
+    {"in=1x2x301x300 out=2 kernel=3x3 pad=1", 0, true},
+    {"in=1x1x300007 out=1 kernel=5 stride=2", 1, true},
+    {"in=1x1x60x401 out=2 kernel=3x33 pad=1x16 groups=1", 0, true}};
+
+static void check_few_channels(void) {
+    for (size_t i = 0; i < sizeof few_channels_list / sizeof few_channels_list[0]; i++) {
+        const few_channels *const one = &few_channels_list[i];
+        const conv_fft_problem p = test_problem(one->line);
+        const cf_convolution_desc desc = test_convolution(&p, one->pass);
+        bool joined;
+        if (!has_positions_as_vectors(device_context()->device, &desc, &joined) || joined != one->joined)
+            fail_msg("%s: positions are no vectors, or rows are%s joined", one->line, joined ? "" : " not");
+        generator g = test_generator((uint64_t)i);
+        case_begin(one->line, NULL);
+        check_layer(&p, &g);
+    }
+}
+
+static void test_few_channels(void **state) {
+    NEED_DEVICE(state);
+    with_each_set_of_kernels(check_few_channels);
 }
 
 /* ---------------------------------------------------------------------------------------------------- large layers */
@@ -126,15 +178,9 @@ static void test_parts_of_a_sample(void **state) {
                                         "in=1x2x21x22x90 out=2 groups=2 kernel=3x3x3 stride=2 pad=1"};
     for (size_t i = 0; i < sizeof lines / sizeof lines[0]; i++) {
         const conv_fft_problem p = test_problem(lines[i]);
-        const conv_fft_plan_options options = spatial_options();
         generator g = test_generator((uint64_t)i);
         case_begin(lines[i], NULL);
-        layer l = layer_create(&p, &g);
-        conv_fft_plan *plan = test_plan(device_context(), &p, &options);
-        assert_non_null(plan);
-        layer_check_all(&l, plan);
-        conv_fft_plan_destroy(plan);
-        layer_destroy(&l);
+        check_layer(&p, &g);
     }
     assert_int_equal(case_failures(), 0);
 }
@@ -289,7 +335,9 @@ static void test_threads_give_the_same_bits(void **state) {
                                         "in=5x24x30x30 out=24 kernel=5x5 pad=same groups=24",
                                         "in=1x70x300 out=130 kernel=5 dilation=2",
                                         "in=17x1x64 out=1 kernel=9",
-                                        "in=1x8x9001 out=9 kernel=7 stride=2"};
+                                        "in=1x8x9001 out=9 kernel=7 stride=2",
+                                        "in=2x8x160x61 out=3 kernel=5x5 pad=2",
+                                        "in=1x3x900x40 out=2 kernel=9x3 stride=2"};
     for (size_t i = 0; i < sizeof lines / sizeof lines[0]; i++) {
         const conv_fft_problem p = test_problem(lines[i]);
         const ref_shape s = ref_shape_of(&p);
@@ -326,13 +374,10 @@ static void test_refusals(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_wide_layers),
-        cmocka_unit_test(test_parts_of_a_sample),
-        cmocka_unit_test(test_wide_dilation),
-        cmocka_unit_test(test_workspace_limit),
-        cmocka_unit_test(test_workspace_of_large_layers),
-        cmocka_unit_test(test_long_sums),
-        cmocka_unit_test(test_threads_give_the_same_bits),
+        cmocka_unit_test(test_wide_layers),       cmocka_unit_test(test_few_channels),
+        cmocka_unit_test(test_parts_of_a_sample), cmocka_unit_test(test_wide_dilation),
+        cmocka_unit_test(test_workspace_limit),   cmocka_unit_test(test_workspace_of_large_layers),
+        cmocka_unit_test(test_long_sums),         cmocka_unit_test(test_threads_give_the_same_bits),
         cmocka_unit_test(test_refusals),
     };
     return cmocka_run_group_tests(tests, device_cpu_setup, device_teardown);

@@ -19,31 +19,53 @@
 #define CF_UNROLL CF_PRAGMA(GCC unroll 16)
 #endif
 
-/* Vectors of tiles, and the lanes of tiles with one and with two vectors: sums and factors fit the registers. */
-#define CF_LIST_6(X) X(1) X(2) X(3) X(4) X(5) X(6)
-#define CF_LIST_12(X) CF_LIST_6(X) X(7) X(8) X(9) X(10) X(11) X(12)
+/* Vectors of tiles, and the lanes of tiles with one to four vectors: sums and factors fit the registers. */
+#define CF_LIST_2(X) X(1) X(2)
+#define CF_LIST_3(X) CF_LIST_2(X) X(3)
+#define CF_LIST_4(X) CF_LIST_3(X) X(4)
+#define CF_LIST_6(X) CF_LIST_4(X) X(5) X(6)
+#define CF_LIST_8(X) CF_LIST_6(X) X(7) X(8)
+#define CF_LIST_12(X) CF_LIST_8(X) X(9) X(10) X(11) X(12)
 #define CF_LIST_14(X) CF_LIST_12(X) X(13) X(14)
 #define CF_LIST_16(X) CF_LIST_14(X) X(15) X(16)
 #if defined(CF_ISA_AVX512)
 #define CF_VECTOR_BYTES 64
 #define CF_ONE_VECTOR CF_LIST_16
 #define CF_TWO_VECTORS CF_LIST_14
-#define CF_TILE_LANES 16, 14
+#define CF_THREE_VECTORS CF_LIST_8
+#define CF_FOUR_VECTORS CF_LIST_6
+#define CF_TILE_LANES 16, 14, 8, 6
 #elif defined(CF_ISA_AVX2)
 #define CF_VECTOR_BYTES 32
 #define CF_ONE_VECTOR CF_LIST_12
 #define CF_TWO_VECTORS CF_LIST_6
-#define CF_TILE_LANES 12, 6
+#define CF_THREE_VECTORS CF_LIST_4
+#define CF_FOUR_VECTORS CF_LIST_2
+#define CF_TILE_LANES 12, 6, 4, 2
 #elif defined(__aarch64__)
 #define CF_VECTOR_BYTES 16
 #define CF_ONE_VECTOR CF_LIST_16
 #define CF_TWO_VECTORS CF_LIST_12
-#define CF_TILE_LANES 16, 12
+#define CF_THREE_VECTORS CF_LIST_8
+#define CF_FOUR_VECTORS CF_LIST_6
+#define CF_TILE_LANES 16, 12, 8, 6
 #else
 #define CF_VECTOR_BYTES 16
 #define CF_ONE_VECTOR CF_LIST_12
 #define CF_TWO_VECTORS CF_LIST_6
-#define CF_TILE_LANES 12, 6
+#define CF_THREE_VECTORS CF_LIST_3
+#define CF_FOUR_VECTORS CF_LIST_2
+#define CF_TILE_LANES 12, 6, 3, 2
+#endif
+
+/* A compiler may load a number again for each use. Two cache lines have to be read for most unaligned vectors, so
+ * that takes longer than the products. */
+#if defined(__x86_64__)
+#define CF_IN_REGISTER(vector) __asm__("" : "+v"(vector))
+#elif defined(__aarch64__)
+#define CF_IN_REGISTER(vector) __asm__("" : "+w"(vector))
+#else
+#define CF_IN_REGISTER(vector) (void)(vector)
 #endif
 
 /* Copy whole, aligned cache lines (64 bytes) to memory, bypassing the caches if the instruction set can. */

@@ -12,6 +12,11 @@
  * w, lanes are channels or taps, and the sum is over positions.
  *
  * CHANNELWISE, for depthwise layers: a vector has one channel of several groups, or of several samples.
+ *
+ * POSITIONS AS VECTORS, for y and gx of few channels: lanes are channels of the result, vectors are neighbouring
+ * positions. The packed signal is planar: [channel][axis 0][axis 1][axis 2]. So are the sums of a task. Where position
+ * (y + 1, x) reads one row after (y, x), the rows of a plane are JOINED: a vector may begin in one row and end in the
+ * next. The sums then have as many columns as the packed signal, of which the last have no position.
  */
 #ifndef CF_CPU_SPATIAL_CONVOLUTION_H
 #define CF_CPU_SPATIAL_CONVOLUTION_H
@@ -59,7 +64,7 @@ struct cf_convolution {
     const cf_real_kernels *kernels;
     cf_convolution_desc desc;
     size_t real; /* bytes of a number */
-    bool channelwise, samples_are_lanes;
+    bool channelwise, samples_are_lanes, positions_are_vectors, rows_joined;
     int64_t summed, own;     /* channels of a group: of the packed signal, of the vectors of the weights */
     int64_t vectors, block;  /* of a tile, and their numbers */
     int64_t side;            /* channels of a packed block; channelwise: of a vector */
@@ -109,6 +114,10 @@ conv_fft_status cf_find_inside(cf_packed_axis *packed);
 cf_convolution cf_convolution_blocks(const cf_device *device, const cf_convolution_desc *desc);
 /* The share of the lanes of vectors that `count` numbers use. */
 double cf_lanes_used(int64_t count, int64_t width);
+/* The same of positions as vectors: their numbers beyond the ends of rows, or of joined rows, are not used. */
+double cf_positions_used(const cf_convolution *c);
+/* predict.c: seconds of y or gx with one thread. */
+double cf_signal_seconds(const cf_convolution *c);
 static inline bool cf_is_gradient_of_signal(const cf_convolution *c) { return c->desc.kind == CF_CGEMM_BACKWARD_DATA; }
 /* Numbers from one tap to the next in packed weights, and in the sums of their gradient. */
 static inline int64_t cf_tap_numbers(const cf_convolution *c) { return (c->channelwise ? 1 : c->side) * c->block; }
@@ -117,6 +126,15 @@ static inline int64_t cf_packed_positions(const cf_convolution *c) {
     return c->extent[0] * c->extent[1] * c->axis[2].phases * c->extent[2];
 }
 static inline int64_t cf_packed_block(const cf_convolution *c) { return cf_packed_positions(c) * c->side; }
+/* Positions as vectors: numbers of the sums from one row to the next, and from one plane to the next. Vectors are
+ * computed whole. */
+static inline int64_t cf_sums_row(const cf_convolution *c, int64_t columns) {
+    /* A lattice that no tap reaches may have more columns than the packed signal. */
+    return c->rows_joined ? cf_max(c->extent[2], columns) : cf_round_up(columns, c->kernels->tiles->width);
+}
+static inline int64_t cf_sums_plane(const cf_convolution *c, int64_t rows, int64_t columns) {
+    return cf_round_up(rows * cf_sums_row(c, columns), c->kernels->tiles->width);
+}
 /* The first packed position that position `at` of the result reads. */
 static inline void cf_packed_place(const cf_convolution *c, const int64_t at[3], int64_t place[3]) {
     for (int a = 0; a < 3; ++a)

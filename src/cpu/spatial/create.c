@@ -82,6 +82,41 @@ double cf_lanes_used(int64_t count, int64_t width) {
     return (double)count / (double)cf_max(1, cf_round_up(count, width));
 }
 
+double cf_positions_used(const cf_convolution *c) {
+    const cf_convolution_axis *const y = &c->desc.axis[1], *const x = &c->desc.axis[2];
+    const bool data = cf_is_gradient_of_signal(c);
+    const int64_t width = c->kernels->tiles->width, rows = data ? cf_ceil_div(y->input, y->stride) : y->output,
+                  columns = data ? cf_ceil_div(x->input, x->stride) : x->output,
+                  reach = (x->taps - 1) * x->dilation / (data ? x->stride : 1),
+                  all = (rows - 1) * (columns + reach) + columns;
+    return c->rows_joined ? cf_lanes_used(all, width) * (double)(rows * columns) / (double)all
+                          : cf_lanes_used(columns, width);
+}
+
+/* Positions as vectors, if that is faster. */
+static void choose_positions(cf_convolution *c) {
+    const cf_convolution_axis *const axis = c->desc.axis;
+    const cf_sum_tiles *const tiles = c->kernels->tiles;
+    cf_convolution other = *c;
+    other.channelwise = false;
+    other.positions_are_vectors = other.planar = true;
+    other.blocks = cf_ceil_div(c->own, tiles->lanes[1]);
+    other.block = cf_ceil_div(c->own, other.blocks);
+    other.vectors = 2;
+    while (other.vectors < CF_TILE_MAX_VECTORS && tiles->lanes[other.vectors] >= other.block)
+        ++other.vectors;
+    other.side = cf_min(c->summed, CF_TILE_CHANNELS);
+    other.sides = cf_ceil_div(c->summed, other.side);
+    other.column = 1;
+    const double apart = cf_positions_used(&other);
+    other.rows_joined = cf_is_gradient_of_signal(c) || (axis[1].stride == 1 && axis[2].stride == 1);
+    /* Joined rows fill the tiles of more vectors, too. */
+    if (cf_positions_used(&other) < 0.9 * apart)
+        other.rows_joined = false;
+    if (cf_signal_seconds(&other) < cf_signal_seconds(c))
+        *c = other;
+}
+
 cf_convolution cf_convolution_blocks(const cf_device *device, const cf_convolution_desc *d) {
     const conv_fft_dtype compute = cf_compute_dtype(d->x.dtype);
     cf_convolution convolution = {.desc = *d,
@@ -102,6 +137,8 @@ cf_convolution cf_convolution_blocks(const cf_device *device, const cf_convoluti
     c->column = c->planar ? 1 : c->side;
     c->blocks = cf_ceil_div(c->own, c->block);
     c->sides = c->channelwise ? 1 : cf_ceil_div(c->summed, c->side);
+    if (!is_weights(c))
+        choose_positions(c);
     return convolution;
 }
 
@@ -149,7 +186,11 @@ static int64_t tasks(const cf_convolution *c) {
 }
 
 static size_t task_signal(const cf_convolution *c) { return (size_t)(cf_packed_block(c) * c->sides) * c->real; }
-static size_t block_result(const cf_convolution *c) { return (size_t)(cf_cell_positions(c) * c->block) * c->real; }
+static size_t block_result(const cf_convolution *c) {
+    const int64_t positions =
+        c->positions_are_vectors ? c->rows[0] * cf_sums_plane(c, c->rows[1], c->rows[2]) : cf_cell_positions(c);
+    return (size_t)(positions * c->block) * c->real;
+}
 
 /* y, gx: the positions of a task. Fewer positions read more of their neighbours' input again. */
 static void choose_rows(cf_convolution *c) {
@@ -171,7 +212,8 @@ static double share_of_signal(const cf_convolution *c) {
 
 static void set_signal_sizes(cf_convolution *c) {
     choose_rows(c);
-    c->clipped = !c->channelwise && c->summed >= CF_MIN_CLIPPED && share_of_signal(c) < 0.8;
+    c->clipped =
+        !c->channelwise && !c->positions_are_vectors && c->summed >= CF_MIN_CLIPPED && share_of_signal(c) < 0.8;
     const int64_t of_block = c->taps * cf_tap_numbers(c) * (int64_t)c->real;
     c->chunk = cf_max(1, cf_min((int64_t)weights_bytes / of_block, CF_MAX_PRODUCTS / (c->taps * c->side)));
     c->weights_bytes = cf_align((size_t)(c->channelwise ? cf_channelwise_blocks(c) * c->desc.out_channels * of_block

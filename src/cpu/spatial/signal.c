@@ -29,6 +29,7 @@ typedef struct task {
 typedef struct part {
     const cf_lattice *axis[3];
     int64_t count[3], taps;
+    int64_t row, plane, channel; /* numbers of the sums from one row, plane, channel to the next */
     const int64_t *a_offset, *b_offset;
 } part;
 
@@ -47,15 +48,35 @@ static bool next_part(const cf_convolution *c, const task *t, int64_t *index, pa
         p->count[a] = cf_max(0, cf_min(c->rows[a], p->axis[a]->count - t->at[a]));
         p->taps *= p->axis[a]->taps;
     }
+    p->row = c->positions_are_vectors ? cf_sums_row(c, p->count[2]) : p->count[2] * c->block;
+    p->plane = c->positions_are_vectors ? cf_sums_plane(c, p->count[1], p->count[2]) : p->count[1] * p->row;
+    p->channel = c->positions_are_vectors ? p->count[0] * p->plane : 1;
     return true;
+}
+
+/* The same as add_row, for positions as vectors: weights and signal change places. */
+static void add_positions(const cf_convolution *c, cf_sum_tile *tile, const char *row, char *sums, int64_t positions) {
+    const int64_t width = c->kernels->tiles->width, all = cf_ceil_div(positions, width),
+                  vectors = cf_ceil_div(all, cf_ceil_div(all, c->vectors)), real = (int64_t)c->real;
+    for (int64_t v = 0; v < all; v += vectors) {
+        tile->a = row + v * width * real;
+        tile->c = sums + v * width * real;
+        c->kernels->tiles->sum[CF_TILE_NEAR][cf_min(vectors, all - v) - 1][c->block - 1](tile);
+    }
 }
 
 /* sums += the products of the taps [from, to) of the part with positions [x, end) of row (z, y). */
 static void add_row(const cf_convolution *c, const part *p, cf_sum_tile *tile, const char *row, char *sums,
                     int64_t from, int64_t to, int64_t x, int64_t end) {
     const cf_sum_tile_kind kind = c->channelwise ? CF_TILE_OWN : c->planar ? CF_TILE_NEAR : CF_TILE_APART;
-    const int64_t lanes = cf_sum_tile_lanes(c, end - x);
     tile->inner = to - from;
+    if (c->positions_are_vectors) {
+        tile->a_offset = p->b_offset + from;
+        tile->b_offset = p->a_offset + from;
+        add_positions(c, tile, row, sums, end);
+        return;
+    }
+    const int64_t lanes = cf_sum_tile_lanes(c, end - x);
     tile->a_offset = p->a_offset + from;
     tile->b_offset = p->b_offset + from;
     for (; x < end; x += lanes) {
@@ -79,43 +100,63 @@ static void taps_at(const cf_lattice *l, int64_t j, int64_t *from, int64_t *to) 
  * are left out. */
 static void add_products(const cf_convolution *c, const task *t, const part *p, const char *signal, const char *weights,
                          int64_t outer, int64_t run, char *sums) {
-    const cf_lattice *const axis[2] = {p->axis[0], p->axis[1]}, *const columns = p->axis[2];
+    const cf_lattice *const axis[2] = {p->axis[0], p->axis[1]}, *const last_axis = p->axis[2];
     const int64_t width = c->axis[2].phases * c->extent[2] * c->column * (int64_t)c->real,
-                  result = p->count[2] * c->block * (int64_t)c->real,
+                  rows = c->rows_joined ? cf_min(1, p->count[1]) : p->count[1],
+                  columns = c->rows_joined ? (p->count[1] - 1) * p->row + p->count[2] : p->count[2],
                   taps = c->clipped ? 1 : cf_max(1, CF_MAX_PRODUCTS / (outer * run));
-    cf_sum_tile tile = {.a = weights,
-                        .outer = outer,
-                        .a_step = c->taps * cf_tap_numbers(c),
-                        .b_step = cf_packed_block(c),
-                        .run = run,
-                        .run_step = c->channel,
-                        .c_step = c->block};
+    cf_sum_tile tile = {.outer = outer, .run = run};
+    if (c->positions_are_vectors) {
+        tile.b = weights;
+        tile.b_step = c->taps * cf_tap_numbers(c);
+        tile.a_step = cf_packed_block(c);
+        tile.a_run_step = c->channel;
+        tile.b_run_step = c->block;
+        tile.c_step = p->channel;
+    } else {
+        tile.a = weights;
+        tile.a_step = c->taps * cf_tap_numbers(c);
+        tile.b_step = cf_packed_block(c);
+        tile.a_run_step = c->block;
+        tile.b_run_step = c->channel;
+        tile.c_step = c->block;
+    }
     for (int64_t z = 0; z < p->count[0]; ++z)
-        for (int64_t y = 0; y < p->count[1]; ++y) {
+        for (int64_t y = 0; y < rows; ++y) {
             const char *const row = signal + (z * axis[0]->pace * c->extent[1] + y * axis[1]->pace) * width;
-            char *const to = sums + (z * p->count[1] + y) * result;
+            char *const to = sums + (z * p->plane + y * p->row) * (int64_t)c->real;
             int64_t tz, end_z, ty, end_y;
             taps_at(axis[0], t->at[0] + z, &tz, &end_z);
             taps_at(axis[1], t->at[1] + y, &ty, &end_y);
+            if (c->rows_joined) { /* for all rows */
+                ty = 0;
+                end_y = axis[1]->taps;
+            }
             /* All planes of taps at once, if no row of taps is left out between them. */
             const int64_t planes = ty == 0 && end_y == axis[1]->taps ? end_z - tz : 1;
             for (; tz < end_z; tz += planes) {
-                const int64_t first = (tz * axis[1]->taps + ty) * columns->taps,
-                              last = ((tz + planes - 1) * axis[1]->taps + end_y) * columns->taps;
+                const int64_t first = (tz * axis[1]->taps + ty) * last_axis->taps,
+                              last = ((tz + planes - 1) * axis[1]->taps + end_y) * last_axis->taps;
                 for (int64_t i = first; i < last; i += taps) {
-                    const int64_t tap = i % columns->taps,
-                                  from = c->clipped ? cf_max(0, columns->from[tap] - t->at[2]) : 0,
-                                  end = c->clipped ? cf_min(p->count[2], columns->to[tap] - t->at[2]) : p->count[2];
+                    const int64_t tap = i % last_axis->taps,
+                                  from = c->clipped ? cf_max(0, last_axis->from[tap] - t->at[2]) : 0,
+                                  end = c->clipped ? cf_min(columns, last_axis->to[tap] - t->at[2]) : columns;
                     add_row(c, p, &tile, row, to, i, cf_min(i + taps, last), from, end);
                 }
             }
         }
 }
 
-/* sums = 0, or the bias. */
+/* to[i] = to[0], i < count. */
+static void repeat(char *to, size_t bytes, size_t count) {
+    for (size_t done = 1; done < count; done *= 2)
+        memcpy(to + done * bytes, to, (done < count - done ? done : count - done) * bytes);
+}
+
+/* sums = 0, or the bias of channels from number `lane` of the block on. */
 static void clear(const signal_call *call, const part *p, const cf_lanes *channels, int64_t lane, char *sums) {
     const cf_convolution *const c = call->c;
-    const int64_t positions = p->count[0] * p->count[1] * p->count[2];
+    const int64_t positions = c->positions_are_vectors ? p->channel : p->count[0] * p->count[1] * p->count[2];
     const size_t bytes = (size_t)c->block * c->real;
     if (!call->bias) {
         memset(sums, 0, (size_t)positions * bytes);
@@ -126,6 +167,12 @@ static void clear(const signal_call *call, const part *p, const cf_lanes *channe
                             .offset = channels->offset,
                             .elements = 1,
                             .lanes = channels->count};
+    if (c->positions_are_vectors) {
+        char *const own = sums + (size_t)(lane * p->channel) * c->real;
+        c->kernels->load(own, 1, &piece);
+        repeat(own, c->real, (size_t)positions);
+        return;
+    }
     for (int64_t i = 0; i < positions; ++i) {
         if (i == 0)
             c->kernels->load(sums + (size_t)lane * c->real, c->block, &piece);
@@ -137,6 +184,7 @@ static void clear(const signal_call *call, const part *p, const cf_lanes *channe
 
 static void store(const signal_call *call, const task *t, const part *p, const cf_lanes *lanes, const char *sums) {
     const cf_convolution *const c = call->c;
+    const int64_t position = c->positions_are_vectors ? 1 : c->block;
     const int64_t *const stride = call->to->axis_stride, bytes = (int64_t)cf_dtype_bytes(call->to->dtype);
     for (int64_t z = 0; z < p->count[0]; ++z)
         for (int64_t y = 0; y < p->count[1]; ++y) {
@@ -150,33 +198,34 @@ static void store(const signal_call *call, const task *t, const part *p, const c
                                     .elements = p->count[2],
                                     .lanes = lanes->count,
                                     .adjacent = lanes->adjacent};
-            c->kernels->store(sums + (z * p->count[1] + y) * p->count[2] * c->block * (int64_t)c->real, c->block,
-                              &piece, call->accumulate);
+            c->kernels->store(sums + (z * p->plane + y * p->row) * (int64_t)c->real, position, &piece,
+                              call->accumulate);
         }
 }
 
-/* Result channels of block `block`, from number `lane` of it on. */
-static cf_lanes block_lanes(const signal_call *call, const task *t, int64_t block, int64_t lane) {
+/* At most `max` result channels of block `block`, from number `lane` of it on. */
+static cf_lanes block_lanes(const signal_call *call, const task *t, int64_t block, int64_t lane, int64_t max) {
     const cf_convolution *const c = call->c;
     const int64_t first = block * c->block + lane;
     return cf_lanes_make(t->group * call->to->group_stride + t->sample * call->to->sample_stride +
                              first * call->to->channel_stride,
-                         call->to->channel_stride, cf_min(c->block - lane, c->own - first));
+                         call->to->channel_stride, cf_min(max, cf_min(c->block - lane, c->own - first)));
 }
 
 static void compute_block(const signal_call *call, const task *t, int64_t block) {
     const cf_convolution *const c = call->c;
     const int64_t size = cf_packed_block(c) * (int64_t)c->real,
                   weights = c->taps * cf_tap_numbers(c) * (int64_t)c->real, whole = c->summed / c->side,
-                  used = cf_min(c->block, c->own - block * c->block);
+                  used = cf_min(c->block, c->own - block * c->block),
+                  each = c->positions_are_vectors ? 1 : CF_MAX_LANES;
     const char *const w = call->weights + (t->group * c->blocks + block) * c->sides * weights;
     part p;
     for (int64_t i = 0; next_part(c, t, &i, &p);) {
         if (!call->bias)
             clear(call, &p, NULL, 0, t->sums);
-        for (int64_t l = 0; call->bias && l < used; l += CF_MAX_LANES) {
+        for (int64_t l = 0; call->bias && l < used; l += each) {
             const cf_lanes channels =
-                cf_lanes_make(t->group * c->own + block * c->block + l, 1, cf_min(CF_MAX_LANES, used - l));
+                cf_lanes_make(t->group * c->own + block * c->block + l, 1, cf_min(each, used - l));
             clear(call, &p, &channels, l, t->sums);
         }
         for (int64_t side = 0; side < whole; side += c->chunk)
@@ -185,9 +234,9 @@ static void compute_block(const signal_call *call, const task *t, int64_t block)
         if (whole < c->sides)
             add_products(c, t, &p, t->signal + whole * size, w + whole * weights, 1, c->summed - whole * c->side,
                          t->sums);
-        for (int64_t l = 0; l < used; l += CF_MAX_LANES) {
-            const cf_lanes lanes = block_lanes(call, t, block, l);
-            store(call, t, &p, &lanes, t->sums + (size_t)l * c->real);
+        for (int64_t l = 0; l < used; l += each) {
+            const cf_lanes lanes = block_lanes(call, t, block, l, each);
+            store(call, t, &p, &lanes, t->sums + (size_t)(l * p.channel) * c->real);
         }
     }
 }

@@ -6,8 +6,8 @@
  *
  * p is a lane, v a number of a vector.
  *
- * a is read in order: one or two vectors for each i. b has one number for each lane, and with CF_TILE_OWN one vector.
- * All offsets and steps count numbers.
+ * a has up to CF_TILE_MAX_VECTORS vectors for each i, side by side. b has one number for each lane, and with
+ * CF_TILE_OWN one vector. All offsets and steps count numbers.
  */
 #ifndef CF_CPU_SPATIAL_SUM_TILE_H
 #define CF_CPU_SPATIAL_SUM_TILE_H
@@ -16,7 +16,8 @@
 
 enum {
     CF_TILE_CHANNELS = 16, /* channels that stand side by side in a packed signal */
-    CF_TILE_MAX_LANES = 16
+    CF_TILE_MAX_LANES = 16,
+    CF_TILE_MAX_VECTORS = 4
 };
 
 typedef struct cf_sum_tile {
@@ -25,8 +26,8 @@ typedef struct cf_sum_tile {
     int64_t outer, a_step, b_step;
     int64_t inner;
     const int64_t *a_offset, *b_offset; /* [inner] */
-    int64_t run, run_step;              /* of b; a advances by its vectors */
-    int64_t c_step;                     /* from lane to lane */
+    int64_t run, a_run_step, b_run_step;
+    int64_t c_step; /* from lane to lane */
 } cf_sum_tile;
 
 /* Where the lanes of b are. */
@@ -38,10 +39,10 @@ typedef enum cf_sum_tile_kind {
 } cf_sum_tile_kind;
 
 typedef struct cf_sum_tiles {
-    int width;    /* numbers of a vector */
-    int lanes[2]; /* of a tile, at most; with one and two vectors */
-    /* [kind][vectors of a - 1][lanes - 1] */
-    void (*sum[CF_TILE_KINDS][2][CF_TILE_MAX_LANES])(const cf_sum_tile *tile);
+    int width;                      /* numbers of a vector */
+    int lanes[CF_TILE_MAX_VECTORS]; /* of a tile, at most; with one vector and more */
+    /* [kind][vectors of a - 1][lanes - 1]. CF_TILE_NEAR has all vectors, CF_TILE_APART two at most, CF_TILE_OWN one. */
+    void (*sum[CF_TILE_KINDS][CF_TILE_MAX_VECTORS][CF_TILE_MAX_LANES])(const cf_sum_tile *tile);
 } cf_sum_tiles;
 
 #endif

@@ -44,7 +44,7 @@ static void add_rows(const cf_convolution *c, const char *x, const char *gy, int
     const int64_t lane_step = c->channelwise ? c->column : 1, each = c->planar ? channels : 1;
     const cf_sum_tile_kind kind = c->channelwise ? CF_TILE_OWN : CF_TILE_NEAR;
     const int64_t pace = c->lattice[2][0].pace * c->column;
-    cf_sum_tile tile = {.outer = 1, .run_step = pace};
+    cf_sum_tile tile = {.outer = 1, .a_run_step = c->block, .b_run_step = pace};
     for (int64_t row = 0; row < rows; row += rows_at_once)
         for (int64_t column = 0; column < columns; column += POSITIONS)
             for (int64_t i = from * each; i < to * each; ++i) {

@@ -1,0 +1,10 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "support/cpu_spatial_check.h"
+
+#include "cpu/spatial/convolution.h"
+
+bool has_positions_as_vectors(const cf_device *device, const cf_convolution_desc *desc, bool *joined) {
+    const cf_convolution c = cf_convolution_blocks(device, desc);
+    *joined = c.rows_joined;
+    return c.positions_are_vectors;
+}
