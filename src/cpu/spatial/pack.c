@@ -18,17 +18,20 @@ static cf_piece piece_of(const cf_tensor *tensor, const void *data, int64_t firs
 }
 
 /* Positions [from, to) of the axis, of which each has an index of its own. */
-static void pack_border(const cf_convolution *c, cf_piece piece, int64_t stride, int64_t from, int64_t to, char *into) {
+static void pack_border(const cf_convolution *c, const cf_piece *piece, int64_t stride, int64_t from, int64_t to,
+                        char *into) {
     const int64_t *const index = c->axis[2].index;
-    const int64_t bytes = stride * (int64_t)cf_dtype_bytes(piece.dtype);
-    char *const data = piece.data;
-    piece.elements = 1;
-    for (int64_t i = from; i < to; ++i, into += c->column * (int64_t)c->real) {
-        piece.data = data + index[i] * bytes;
-        if (index[i] >= 0)
-            c->kernels->load(into, c->column, &piece);
-        else
-            memset(into, 0, (size_t)c->column * c->real);
+    const size_t column = (size_t)c->column * c->real;
+    for (int64_t i = from; i < to; ++i, into += column) {
+        if (index[i] >= 0) {
+            cf_piece one = *piece;
+            one.data = (char *)piece->data + index[i] * stride * (int64_t)cf_dtype_bytes(piece->dtype);
+            c->kernels->load(into, c->column, &one);
+        } else if (column == sizeof(float)) {
+            memset(into, 0, sizeof(float)); /* one instruction; the other is a call */
+        } else {
+            memset(into, 0, column);
+        }
     }
 }
 
@@ -74,13 +77,13 @@ static void pack_row(const cf_convolution *c, const cf_tensor *tensor, const voi
         char *const into = row + phase * c->extent[2] * bytes;
         if (a->index[from] == CF_NOT_READ)
             continue;
-        pack_border(c, border, stride, from, low, into);
+        pack_border(c, &border, stride, from, low, into);
         if (high > low && !straight) {
             const cf_piece piece =
                 piece_of(tensor, data, first + a->index[low] * stride, lanes, a->phases * stride, high - low);
             c->kernels->load(into + (low - from) * bytes, c->column, &piece);
         }
-        pack_border(c, border, stride, high, to, into + (high - from) * bytes);
+        pack_border(c, &border, stride, high, to, into + (high - from) * bytes);
     }
 }
 
