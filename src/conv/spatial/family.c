@@ -95,11 +95,13 @@ static cf_workspace workspace(const conv_fft_plan *plan, int set, int64_t rows) 
     cf_workspace ws = {.rows = rows};
     for (int pass = 0; pass < CF_PASS_COUNT; ++pass) {
         const cf_spatial_state *const state = set & 1 << pass ? plan->pass[pass].state : NULL;
-        if (state && state->convolution)
+        if (!state)
+            continue;
+        if (state->convolution)
             ws.fold = cf_align(plan->device->ops->convolution_scratch(state->convolution));
-        else if (state && cf_spatial_adds(&state->config))
+        else if (cf_spatial_adds(&state->config))
             ws.fold = cf_align(cf_spatial_bytes(&state->config));
-        if (state && plan->pass[pass].gx_store == CF_GX_FOLDED)
+        if (plan->pass[pass].gx_store == CF_GX_FOLDED)
             ws.bytes = (size_t)cf_spatial_padded_bytes(&plan->layer);
         ws.bytes += ws.fold;
         ws.bytes += ws.bytes > 0 ? CF_WORKSPACE_SLACK : 0;
