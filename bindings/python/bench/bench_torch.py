@@ -37,7 +37,7 @@ from conv_fft._context import context
 from data_parallel import run_gpus
 from host_times import COLUMNS as HOST_COLUMNS
 from host_times import HOW, host_rows
-from network_steps import networks, run_case
+from network_steps import CASES, TIMM_CASES, networks, run_case
 from single_layers import layers_of, run_layer
 
 COLUMNS = "suite,case,pass,precision,layout,impl,ms,workspace_bytes,rel_l2,strategy"
@@ -68,8 +68,8 @@ def header_of(suite, commit, how, device="cuda"):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--case", nargs="*", help="networks (%s), or with --layers the names of some; all"
-                        % ", ".join(networks.CASES))
+    parser.add_argument("--case", nargs="*", help="networks (%s; with timm also %s), or with --layers the names of "
+                        "some; all but those of timm" % (", ".join(networks.CASES), ", ".join(TIMM_CASES)))
     parser.add_argument("--precision", nargs="*", default=["fp32", "tf32", "fp16"],
                         choices=["fp32", "tf32", "fp16", "bf16"])
     parser.add_argument("--layout", default="first", choices=["first", "last"])
@@ -116,9 +116,9 @@ def main():
                           "eager calls, and of replayed graphs after 256 MiB written, %g s each, by device "
                           "events, cudnn.benchmark of %d; torch: the fastest of its ways"
                           % (options.seconds / 2, options.search), "torch-" + suite)
-    unknown = set(options.case or ()) - set(networks.CASES)
+    unknown = set(options.case or ()) - set(CASES)
     if unknown and not options.layers:
-        parser.error("--case: %s; these are: %s" % (", ".join(unknown), ", ".join(networks.CASES)))
+        parser.error("--case: %s; these are: %s" % (", ".join(unknown), ", ".join(CASES)))
     how = "%s by device events, cudnn.benchmark of %d, SGD with momentum, convert() with measurements"
     for case in () if options.layers else options.case or networks.CASES:
         last = options.layout == "last"

@@ -6,7 +6,7 @@ import tempfile
 import conv_fft.torch
 import torch
 import torch.distributed as dist
-from network_steps import Training, make_model, networks
+from network_steps import CASES, Training, make_model
 from timing import median_ms, set_torch
 from torch import multiprocessing
 from torch.nn.parallel import DistributedDataParallel
@@ -78,6 +78,6 @@ def run_gpus(case, last, options):
                                 "%.4f" % ms, "0", "%.2e" % (abs(loss - theirs) / theirs),
                                 "%d layers" % changed if impl == "ours" else ""])
         print("# %s %s, %d GPUs, %s: %.2f ms a step, %.0f samples a second, %.0f %% of %d times one GPU" % (
-            case, precision, count, impl, ms, networks.CASES[case][1][0] * count / ms * 1e3,
+            case, precision, count, impl, ms, CASES[case][1][0] * count / ms * 1e3,
             100 * found[precision, 1, impl][0] / ms, count), flush=True)
     return rows

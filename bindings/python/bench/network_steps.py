@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Training steps of the networks of ../examples, with torch's layers and after conv_fft.torch.convert()."""
+"""Training steps of the networks of ../examples and of timm, with torch's layers and after conv_fft.torch.convert()."""
 import contextlib
 import copy
 import pathlib
@@ -16,9 +16,24 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "examples")
 import networks  # noqa: E402
 
 
+def timm_model(name):
+    """A network of timm, which is imported only if the network is measured."""
+    def make():
+        import timm
+        return timm.create_model(name)
+    return make
+
+
+# As networks.CASES. These have short depthwise kernels: MixNet (Tan and Le, arXiv 1907.09595) and EfficientNet (the
+# same, arXiv 1905.11946).
+TIMM_CASES = {case: (timm_model(name), (32, 3, 224, 224), (32,), 1000)
+              for case, name in (("mixnet-l-b32", "mixnet_l"), ("efficientnet-b0-b32", "efficientnet_b0"))}
+CASES = {**networks.CASES, **TIMM_CASES}
+
+
 class Training:
     def __init__(self, model, case, precision, last):
-        _, shape, labels, classes = networks.CASES[case]
+        _, shape, labels, classes = CASES[case]
         generator = torch.Generator(device="cuda").manual_seed(1)
         self.x = torch.randn(shape, device="cuda", generator=generator)
         if last:
@@ -62,9 +77,9 @@ class Training:
 
 def make_model(case, last):
     torch.manual_seed(0)
-    model = networks.CASES[case][0]().cuda()
+    model = CASES[case][0]().cuda()
     if last:
-        model = model.to(memory_format=torch.channels_last if len(networks.CASES[case][1]) == 4
+        model = model.to(memory_format=torch.channels_last if len(CASES[case][1]) == 4
                          else torch.channels_last_3d)
     return model
 
