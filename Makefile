@@ -14,6 +14,7 @@ BENCH = scripts/with_onednn.sh build/release/bench/bench_conv $(BENCH_SCALE)
 GPU_NAME = $(shell nvidia-smi --id=0 --query-gpu=name --format=csv,noheader 2>/dev/null | tr 'A-Z ' 'a-z-')
 GPU_RESULTS ?= bench/results/$(GPU_NAME)
 GPU_BENCH = build/release/bench/bench_conv --device 0 --out $(GPU_RESULTS)/conv.csv
+GPU_DEPTHWISE = build/release/bench/bench_conv --device 0 --out $(GPU_RESULTS)/fused.csv
 GPU_STAGES = build/release/bench/bench_conv --device 0 --stages --out $(GPU_RESULTS)/stages.csv
 GPU_TUNED = build/release/bench/bench_conv --device 0 --tune --seconds 0.05 --search 0.4 --out $(GPU_RESULTS)/tuned.csv
 PYTHON ?= python3
@@ -214,8 +215,12 @@ bench-gpu:
 	$(GPU_BENCH) $(SUITES) --class fp16 --layout last
 	$(GPU_BENCH) $(SUITES) --class bf16
 	$(GPU_BENCH) $(SUITES) --class bf16 --layout last
-	$(GPU_BENCH) --suite causal=networks/causal.txt --class bf16
 	$(GPU_BENCH) --suite grid=networks/grid.txt --seconds 0.05 --search 1
+	$(GPU_DEPTHWISE) --suite depthwise=networks/depthwise.txt --suite longconv=networks/longconv.txt
+	$(GPU_DEPTHWISE) --suite depthwise=networks/depthwise.txt --class fp16
+	$(GPU_DEPTHWISE) --suite depthwise=networks/depthwise.txt --class fp16 --layout last
+	$(GPU_DEPTHWISE) --suite causal=networks/causal.txt
+	$(GPU_DEPTHWISE) --suite causal=networks/causal.txt --class bf16
 	$(GPU_TUNED) --suite table4=networks/table4.txt --suite nets=networks/alexnet.txt \
 	    --suite nets=networks/overfeat_fast.txt
 	$(GPU_TUNED) --suite grid=networks/grid.txt --count 48

@@ -19,6 +19,17 @@ static float from_16(conv_fft_dtype dtype, uint16_t value) {
     return dtype == CONV_FFT_FP16 ? cf_fp16_to_float(value) : cf_bfloat_to_float(value);
 }
 
+float bench_value(conv_fft_dtype dtype, const void *element) {
+    if (dtype == CONV_FFT_FP32) {
+        float value;
+        memcpy(&value, element, sizeof value);
+        return value;
+    }
+    uint16_t bits;
+    memcpy(&bits, element, sizeof bits);
+    return from_16(dtype, bits);
+}
+
 /* ---- on the host */
 
 #define MULTIPLIER 6364136223846793005u /* the linear congruential generator of Knuth's MMIX */
@@ -114,11 +125,7 @@ static bool upload(const bench_gpu *g, const bench_tensor *t, const void *arrang
     return bench_good(status, "a tensor");
 }
 
-/* values NULL: the tensor is an output, and is not written. */
-static bool create(const bench_gpu *g, bench_tensor *t, const float *values) {
-    t->memory = bench_allocate(g, bytes_of(t), "a tensor");
-    if (!t->memory || !values)
-        return t->memory != NULL;
+bool bench_tensor_set(const struct bench_gpu *g, const bench_tensor *t, const float *values) {
     if (t->dtype == CONV_FFT_FP32 && !t->last)
         return upload(g, t, values);
     void *arranged = malloc(bytes_of(t));
@@ -130,6 +137,12 @@ static bool create(const bench_gpu *g, bench_tensor *t, const float *values) {
     const bool good = upload(g, t, arranged);
     free(arranged);
     return good;
+}
+
+/* values NULL: the tensor is an output, and is not written. */
+static bool create(const bench_gpu *g, bench_tensor *t, const float *values) {
+    t->memory = bench_allocate(g, bytes_of(t), "a tensor");
+    return t->memory && (!values || bench_tensor_set(g, t, values));
 }
 
 bool bench_tensors_create(const bench_case *layer, const struct bench_gpu *gpu, const bench_data *d, bench_tensors *t) {
@@ -207,10 +220,7 @@ bool bench_tensor_fetch(const struct bench_gpu *gpu, const bench_tensor *t, cons
     }
     if (!bench_good(download(gpu, t, index, count, values), "a result"))
         return false;
-    for (int64_t i = 0; t->dtype != CONV_FFT_FP32 && i < count; i++) {
-        uint16_t bits;
-        memcpy(&bits, &values[i], sizeof bits);
-        values[i] = from_16(t->dtype, bits);
-    }
+    for (int64_t i = 0; i < count; i++)
+        values[i] = bench_value(t->dtype, &values[i]);
     return true;
 }

@@ -36,6 +36,12 @@ void bench_tensors_free(const struct bench_gpu *gpu, bench_tensors *tensors);
 /* Overwrite a tensor with NaN. */
 bool bench_tensor_poison(const struct bench_gpu *gpu, const bench_tensor *tensor);
 
+/* Overwrite a tensor of the device with values in channels-first order. False: a message has been written. */
+bool bench_tensor_set(const struct bench_gpu *gpu, const bench_tensor *tensor, const float *values);
+
+/* An element of a type that the classes of precision have. */
+float bench_value(conv_fft_dtype dtype, const void *element);
+
 /* Read some elements. An index counts elements in channels-first order. */
 bool bench_tensor_fetch(const struct bench_gpu *gpu, const bench_tensor *tensor, const int64_t *index, int64_t count,
                         float *values);

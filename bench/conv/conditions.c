@@ -5,6 +5,7 @@
 #include "common/gpu.h"
 #include "common/message.h"
 #include "conv/baselines/cudnn.h"
+#include "conv/baselines/cudnn_causal.h"
 #include "conv/baselines/onednn.h"
 
 #include <stdio.h>
@@ -32,10 +33,10 @@ static int describe_gpu(const bench_gpu *g, char *text, size_t bytes) {
     bench_driver(driver, sizeof driver);
     return snprintf(text, bytes,
                     "# device: %s, driver %s, CUDA %s\n"
-                    "# libraries: conv_fft %s, NVRTC %s, cuBLAS %s, cuDNN %s\n",
+                    "# libraries: conv_fft %s, NVRTC %s, cuBLAS %s, cuDNN %s%s\n",
                     g->gpu->properties.name, driver, g->gpu->driver.library.version, conv_fft_version_string(),
                     g->gpu->jit.library.usable ? g->gpu->jit.library.version : "none", g->cublas,
-                    bench_cudnn_version(g));
+                    bench_cudnn_version(g), bench_cudnn_causal_note(g));
 }
 
 void bench_conditions(bench_part *part, const char *suite, const bench_options *o, double seconds,

@@ -4,7 +4,8 @@
 
 bench_conv may measure parts of a suite in several processes or runs. They all write one file of results, each row once.
 Rows that exist are not measured again. Options that make no sense are refused. FAKES is the folder of the substitutes:
-a oneDNN that does not fit is refused, and the program goes on without it.
+a oneDNN that does not fit is refused, and the program goes on without it. The causal operations of a substitute cuDNN
+compute on the host; the library's kernels compute nothing there.
 """
 import csv
 import os
@@ -119,6 +120,55 @@ def onednn_faults(folder):
             yield f"{name} gives {ended.stdout}"
 
 
+def causal(folder, libraries, *arguments):
+    """The rows of cuDNN by (case, pass), and what the program wrote."""
+    layers = folder / "causal.txt"
+    layers.write_text("short in=2x3x40 out=3 kernel=4 pad=3:0 groups=3\nfft in=1x2x1024 out=2 kernel=512 pad=511:0 "
+                      "groups=2\neither in=1x2x256 out=2 kernel=128 pad=127:0 groups=2\n"
+                      "neither in=1x2x64 out=2 kernel=9 pad=8:0 groups=2\n")
+    folders = [f"{FAKES}/{name}" for name in [*libraries, "large_gpu"]]
+    environment = {**os.environ, "CONV_FFT_LIBRARY_PATH": ":".join(folders),
+                   "CONV_FFT_CACHE_DIR": str(folder / "cache")}
+    ended = subprocess.run([PROGRAM, "--suite", str(layers), *OPTIONS, "--device", "0", *arguments],
+                           capture_output=True, text=True, timeout=100, env=environment)
+    lines = (line for line in ended.stdout.splitlines() if not line.startswith("#"))
+    return {(row["case"], row["pass"]): row for row in csv.DictReader(lines) if row["impl"] == "cudnn"}, ended
+
+
+def causal_faults(folder):
+    """Both ways of cuDNN, which read taps in opposite orders, in both layouts and with weights of 16 bits."""
+    for arguments, limit, expected in [
+            (["--case", "short", "--class", "bf16", "--pass", "fprop,accgrad"], 4e-3,
+             {("short", "fprop"): "cudnnCausalConv1dForward", ("short", "accgrad"): "cudnnCausalConv1dBackward"}),
+            (["--case", "short", "--layout", "last", "--pass", "fprop,backward"], 1e-6,
+             {("short", "fprop"): "cudnnCausalConv1dNwhForward",
+              ("short", "backward"): "cudnnCausalConv1dNwhBackward"}),
+            (["--case", "fft", "--pass", "fprop,backward"], 1e-6,
+             {("fft", "fprop"): "cudnnFFTCausalConv1dForward", ("fft", "backward"): "cudnnFFTCausalConv1dBackward"}),
+            (["--case", "fft", "--class", "fp16", "--pass", "accgrad"], 1e-3,
+             {("fft", "accgrad"): "cudnnFFTCausalConv1dBackward"}),
+            # The other operation adds in any order, and tuned plans do not.
+            (["--case", "either", "--tune", "--pass", "accgrad"], 1e-6,
+             {("either", "accgrad"): "cudnnFFTCausalConv1dBackward"}),
+            (["--case", "neither", "--pass", "fprop"], 0, {})]:
+        rows, ended = causal(folder, ["with_causal"], *arguments)
+        if {key: row["strategy"] for key, row in rows.items()} != expected or any(
+                not float(row["rel_l2"]) < limit for row in rows.values()):
+            yield f"causal layers with {arguments}: {rows}, {ended.stderr}"
+        if "causal operations" in ended.stdout or ("no causal operation computes" in ended.stderr) != (not expected):
+            yield f"what is said of causal layers with {arguments}: {ended.stdout}, {ended.stderr}"
+    tried = re.findall(r"cudnn either: cudnn(FFT)?CausalConv1dForward takes",
+                       causal(folder, ["with_causal"], "--case", "either", "--pass", "fprop", "--verbose")[1].stderr)
+    if tried != ["", "FFT"]:
+        yield f"for 128 taps these operations are tried: {tried}"
+    if ", causal operations from another folder\n" not in causal(
+            folder, ["with_cudnn", "with_causal"], "--case", "short", "--pass", "fprop")[1].stdout:
+        yield "the head does not say that cuDNN has two folders"
+    rows, ended = causal(folder, ["lacking_causal"], "--case", "short", "--pass", "fprop")
+    if not rows and "has no function cudnnFFTCausalConv1dBackward" not in ended.stderr:
+        yield f"an older cuDNN: {ended.stderr}"
+
+
 def refusal_faults(folder):
     for arguments in [["--shard", "0/2"], ["--shard", "3/2"], ["--shard", "1"], ["--resume"], ["--minutes", "0"],
                       ["--class", "fp16"], ["--case", "z"]]:
@@ -134,7 +184,7 @@ def main():
             f"{name} in=2x2x{extent}x9 out=3 kernel=3x2 stride={1 + extent % 2} pad=1:0\n"
             for extent, name in enumerate(NAMES, 6)))
         found = [*part_faults(folder), *kept_faults(folder), *stage_faults(folder), *family_faults(folder),
-                 *onednn_faults(folder), *refusal_faults(folder)]
+                 *onednn_faults(folder), *causal_faults(folder), *refusal_faults(folder)]
     print("\n".join(found) or "bench_conv: good")
     return 1 if found else 0
 

@@ -168,8 +168,6 @@ cf_cu_result cuFuncSetAttribute(cf_cu_function function, cf_cu_function_attribut
     (void)function;
     return attribute == CF_CU_FUNCTION_MAX_DYNAMIC_SHARED_BYTES && value > 0 ? 0 : INVALID_VALUE;
 }
-/* Device memory, which the host cannot access. No host address has this bit. */
-#define FAKE_DEVICE ((cf_cu_pointer)1 << 62)
 static void *behind(cf_cu_pointer memory) { return (void *)(uintptr_t)(memory & ~FAKE_DEVICE); }
 
 static void note(cf_cu_stream stream) { fake_cuda_state.elsewhere += stream != fake_cuda_state.expected_stream; }

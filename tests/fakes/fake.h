@@ -69,7 +69,11 @@ typedef struct fake_openblas {
 /* Machine code of the substitute compiler: this text, then the architecture. The substitute driver accepts nothing
  * else. */
 #define FAKE_CUBIN "FAKE CUBIN "
-/* Device memory of the substitute GPU. */
+/* Addresses of device memory, which the host cannot access, have this bit. No host address has it. */
+#define FAKE_DEVICE (1ull << 62)
+/* How much of it the substitute GPU has. */
+#ifndef FAKE_MEMORY
 #define FAKE_MEMORY (1 << 20)
+#endif
 
 #endif

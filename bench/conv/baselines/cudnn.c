@@ -2,12 +2,14 @@
 /*
  * For each pass, every algorithm of the legacy API and every engine of the graph API runs a few times with all the
  * workspace that it asks for. The fastest one that computes in the class is then measured like other implementations.
- * The backward pass of both gradients takes the best of each, one after the other.
+ * The backward pass of both gradients takes the best of each, one after the other. Causal layers have operations of
+ * their own (cudnn_causal.c).
  */
 #include "conv/baselines/cudnn.h"
 
 #include "common/message.h"
 #include "common/timer.h"
+#include "conv/baselines/cudnn_causal.h"
 #include "conv/baselines/cudnn_search.h"
 
 #include <stdio.h>
@@ -170,6 +172,8 @@ static bool too_large(const bench_job *job) {
 
 bool bench_cudnn_open(bench_impl *impl, const bench_job *job) {
     pair *p;
+    if (bench_cudnn_is_causal(&job->layer->shape))
+        return bench_cudnn_causal_open(impl, job);
     if (!job->gpu->cudnn || too_large(job))
         return false;
     *impl = (bench_impl){.name = "cudnn", .job = job, .run = run, .close = close_cudnn};
