@@ -35,10 +35,10 @@ CF_CUDNN_RANKINGS(SAME_CUDNN_TYPE, cudnnConvolutionFwdAlgoPerf_t, cudnnConvoluti
 
 /* cuDNN 9.26 has all of them. */
 #if defined(CUDNN_VERSION) && CUDNN_VERSION >= 92600
-#include "bench/conv/baselines/cudnn_causal_library.h"
+#include "cuda/libs/cudnn_causal.h"
 #include <cudnn_subquadratic_ops.h>
 _Static_assert(CUDNN_CAUSAL_CONV1D_ACTIVATION_IDENTITY == 0, "no activation");
-CUDNN_CAUSAL_FUNCTIONS(SAME_CUDNN_TYPE)
+CF_CUDNN_CAUSAL_FUNCTIONS(SAME_CUDNN_TYPE)
 #endif
 
 size_t (*check_cudnn_cudart)(void) = cudnnGetCudartVersion;

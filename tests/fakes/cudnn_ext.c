@@ -4,8 +4,8 @@
  * 2 to 8 taps, or a power of two up to 256, and add to the gradients of w and of the bias. Those by FFT have a power of
  * two of at least 128, which divides the length, and read taps in the opposite order.
  */
-#include "bench/conv/baselines/cudnn_causal_library.h"
 #include "cpu/convert.h"
+#include "cuda/libs/cudnn_causal.h"
 #include "fake.h"
 
 #include <stdbool.h>
@@ -17,21 +17,26 @@ enum {
 /* Returns a host pointer to device memory. */
 static void *behind(const void *memory) { return (void *)(uintptr_t)((uintptr_t)memory & ~FAKE_DEVICE); }
 
-static float get(const void *memory, cf_cudnn_type type, long long at) {
+static double get(const void *memory, cf_cudnn_type type, long long at) {
+    const double *const doubles = behind(memory);
     const float *const floats = behind(memory);
     const uint16_t *const shorts = behind(memory);
-    return type == CF_CUDNN_DATA_FLOAT  ? floats[at]
-           : type == CF_CUDNN_DATA_HALF ? cf_fp16_to_float(shorts[at])
-                                        : cf_bfloat_to_float(shorts[at]);
+    return type == CF_CUDNN_DATA_DOUBLE  ? doubles[at]
+           : type == CF_CUDNN_DATA_FLOAT ? floats[at]
+           : type == CF_CUDNN_DATA_HALF  ? cf_fp16_to_float(shorts[at])
+                                         : cf_bfloat_to_float(shorts[at]);
 }
 
-static void put(void *memory, cf_cudnn_type type, long long at, float value) {
+static void put(void *memory, cf_cudnn_type type, long long at, double value) {
+    double *const doubles = behind(memory);
     float *const floats = behind(memory);
     uint16_t *const shorts = behind(memory);
-    if (type == CF_CUDNN_DATA_FLOAT)
-        floats[at] = value;
+    if (type == CF_CUDNN_DATA_DOUBLE)
+        doubles[at] = value;
+    else if (type == CF_CUDNN_DATA_FLOAT)
+        floats[at] = (float)value;
     else
-        shorts[at] = type == CF_CUDNN_DATA_HALF ? cf_float_to_fp16(value) : cf_float_to_bfloat(value);
+        shorts[at] = type == CF_CUDNN_DATA_HALF ? cf_float_to_fp16((float)value) : cf_float_to_bfloat((float)value);
 }
 
 /* The sizes of an operation, and how it stores them. */
@@ -61,9 +66,9 @@ static void convolve(const operation *o, const void *from, const void *w, const 
                 for (int age = 0; age < o->taps; ++age) {
                     const int other = gradient ? t + age : t - age;
                     if (other >= 0 && other < o->length)
-                        sum += (double)get(from, o->type, at(o, n, c, other)) * get(w, o->type, tap_at(o, c, age));
+                        sum += get(from, o->type, at(o, n, c, other)) * get(w, o->type, tap_at(o, c, age));
                 }
-                put(to, o->type, at(o, n, c, t), (float)sum);
+                put(to, o->type, at(o, n, c, t), sum);
             }
 }
 
@@ -74,8 +79,8 @@ static void differentiate(const operation *o, const void *x, const void *gy, voi
             double sum = o->adds ? get(gw, o->sum_type, place) : 0;
             for (int n = 0; n < o->samples; ++n)
                 for (int t = age; t < o->length; ++t)
-                    sum += (double)get(gy, o->type, at(o, n, c, t)) * get(x, o->type, at(o, n, c, t - age));
-            put(gw, o->sum_type, place, (float)sum);
+                    sum += get(gy, o->type, at(o, n, c, t)) * get(x, o->type, at(o, n, c, t - age));
+            put(gw, o->sum_type, place, sum);
         }
         for (int n = 0; gbias && n < o->samples; ++n)
             for (int t = 0; t < o->length; ++t)
@@ -110,13 +115,13 @@ static cf_cudnn_status backward(const operation *o, const void *x, const void *w
 }
 
 #define FORWARD(name, channels_last)                                                                                  \
-    cf_cudnn_status name CUDNN_CAUSAL_FORWARD {                                                                       \
+    cf_cudnn_status name CF_CUDNN_CAUSAL_FORWARD {                                                                    \
         const operation o = {samples, channels, length, taps, type, CF_CUDNN_DATA_FLOAT, channels_last, false, true}; \
         (void)stream;                                                                                                 \
         return activation == 0 ? forward(&o, x, w, bias, y) : BAD_PARAM;                                              \
     }
 #define BACKWARD(name, channels_last)                                                                             \
-    cf_cudnn_status name CUDNN_CAUSAL_BACKWARD {                                                                  \
+    cf_cudnn_status name CF_CUDNN_CAUSAL_BACKWARD {                                                               \
         const operation o = {samples, channels, length, taps, type, sum_type, channels_last, false, true};        \
         (void)stream;                                                                                             \
         return activation == 0 && bias && sum_type == CF_CUDNN_DATA_FLOAT ? backward(&o, x, w, gy, gx, gw, gbias) \
@@ -127,14 +132,14 @@ FORWARD(cudnnCausalConv1dNwhForward, true)
 BACKWARD(cudnnCausalConv1dBackward, false)
 BACKWARD(cudnnCausalConv1dNwhBackward, true)
 
-cf_cudnn_status cudnnFFTCausalConv1dForward CUDNN_CAUSAL_FFT_FORWARD {
+cf_cudnn_status cudnnFFTCausalConv1dForward CF_CUDNN_CAUSAL_FFT_FORWARD {
     const operation o = {samples, channels, length, taps, type, type, false, true, false};
     (void)stream;
     return forward(&o, x, w, NULL, y);
 }
 
 #ifndef FAKE_LACKS_FFT
-cf_cudnn_status cudnnFFTCausalConv1dBackward CUDNN_CAUSAL_FFT_BACKWARD {
+cf_cudnn_status cudnnFFTCausalConv1dBackward CF_CUDNN_CAUSAL_FFT_BACKWARD {
     const operation o = {samples, channels, length, taps, type, type, false, true, false};
     (void)stream;
     return backward(&o, x, w, gy, gx, gw, NULL);

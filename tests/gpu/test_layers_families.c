@@ -170,6 +170,44 @@ static void random_problems(void **state) {
     report("random problems too");
 }
 
+/* The causal operation of cuDNN 9.26, where it is found: all types, lengths that leave rows unaligned, signals that are
+ * shorter than the kernel. */
+static const char *const signals[] = {
+    "in=4x64x512 out=64 kernel=4 pad=3:0 groups=64",
+    "in=3x5x37 out=5 kernel=2 pad=1:0 groups=5",
+    "in=2x7x1023 out=7 kernel=3 pad=2:0 groups=7 dtype=bf16",
+    "in=2x7x1001 out=7 kernel=4 pad=3:0 groups=7 dtype=fp16",
+    "in=2x3x500 out=3 kernel=8 pad=7:0 groups=3 dtype=fp64",
+    "in=2x16x2048 out=16 kernel=32 pad=31:0 groups=16",
+    "in=2x16x2050 out=16 kernel=64 pad=63:0 groups=16 dtype=bf16",
+    "in=1x4x9000 out=4 kernel=256 pad=255:0 groups=4 dtype=fp16",
+    "in=2x4x100 out=4 kernel=128 pad=127:0 groups=4",
+    "in=1x3x5 out=3 kernel=16 pad=15:0 groups=3",
+    "in=1x1x33 out=1 kernel=5 pad=4:0",
+    "in=4x64x512 out=64 kernel=4 pad=3:0 groups=64 layout=last",
+    "in=2x7x101 out=7 kernel=4 pad=3:0 groups=7 dtype=bf16 layout=last",
+    "in=2x40x300 out=40 kernel=3 pad=2:0 groups=40 dtype=fp16 layout=last",
+    "in=2x8x200 out=8 kernel=16 pad=15:0 groups=8 dtype=fp64 layout=last",
+    "in=1x24x700 out=24 kernel=128 pad=127:0 groups=24 layout=last",
+};
+
+static void check_signal(int64_t i, void *unused) {
+    (void)unused;
+    const conv_fft_problem p = test_problem(signals[i]);
+    check_problem(&p, 1);
+}
+
+static void causal_signals(void **state) {
+    NEED_DEVICE(state);
+    case_list list = {.name = "gpu_families_causal"};
+    for (size_t i = 0; i < sizeof signals / sizeof signals[0]; i++)
+        case_list_add(&list, "%s", signals[i]);
+    const int before = counted[CUDNN].run;
+    device_each(&list, check_signal, NULL);
+    print_message("the causal operation ran %d times\n", counted[CUDNN].run - before);
+    report("causal signals too");
+}
+
 /* ------------------------------------------------------------------------------------ graphs, threads, profiles */
 
 #define LAYER "in=4x16x20x24 out=32 kernel=5x5 pad=2"
@@ -181,9 +219,9 @@ static void random_problems(void **state) {
     } while (0)
 
 /* A graph of both calls, captured before the algorithm has ever run, gives the same results as the calls. */
-static void check_graph(const strategies *s) {
+static void check_graph(const char *line, const strategies *s) {
     const cuda_calls calls = cuda_calls_of(device_gpu());
-    const conv_fft_problem p = test_problem(LAYER);
+    const conv_fft_problem p = test_problem(line);
     generator g = generator_create(3);
     conv_fft_plan_options options;
     cf_cu_stream stream;
@@ -263,9 +301,18 @@ static void graphs(void **state) {
     for (int family = CUFFT; family <= CUDNN; family++)
         for (int from = 0; from < MOST && pick(family, LAYER, from, &s); from++, captured++) {
             print_message("%s; %s; %s\n", s.line[0], s.line[1], s.line[2]);
-            check_graph(&s);
+            check_graph(LAYER, &s);
         }
     assert_true(captured > 2);
+}
+
+static void causal_graph(void **state) {
+    NEED_DEVICE(state);
+    const strategies s = {{"cudnn algorithm=causal", "spatial", "spatial"}};
+    const conv_fft_problem p = test_problem(signals[0]);
+    if (candidates_of(CUDNN, &p, CF_PASS_FORWARD).count == 0)
+        skip(); /* cuDNN is older than 9.26 */
+    check_graph(signals[0], &s);
 }
 
 static void threads(void **state) {
@@ -304,8 +351,9 @@ static void profiles(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(named),   cmocka_unit_test(random_problems), cmocka_unit_test(graphs),
-        cmocka_unit_test(threads), cmocka_unit_test(profiles),
+        cmocka_unit_test(named),        cmocka_unit_test(random_problems), cmocka_unit_test(causal_signals),
+        cmocka_unit_test(causal_graph), cmocka_unit_test(graphs),          cmocka_unit_test(threads),
+        cmocka_unit_test(profiles),
     };
     gpu_read_filters();
     return gpu_exit_status(

@@ -10,8 +10,8 @@
 
 #include "common/message.h"
 #include "common/timer.h"
-#include "conv/baselines/cudnn_causal_library.h"
 #include "conv/cudnn/cudnn.h"
+#include "cuda/libs/cudnn_causal.h"
 
 #include <limits.h>
 #include <stdio.h>
@@ -149,7 +149,7 @@ static conv_fft_status begin_sums(const causal *c) {
 }
 
 static cf_cudnn_status call_forward(const causal *c) {
-    const cudnn_causal_functions *const f = cudnn_causal_calls();
+    const cf_cudnn_causal_functions *const f = cf_cudnn_causal_calls(c->job->gpu->gpu->cudnn);
     const bench_tensors *const t = c->job->tensors;
     const cf_cu_stream stream = c->job->gpu->stream;
     const cf_cudnn_type type = cf_cudnn_type_of(c->job->class->dtype);
@@ -161,7 +161,7 @@ static cf_cudnn_status call_forward(const causal *c) {
 }
 
 static cf_cudnn_status call_backward(const causal *c) {
-    const cudnn_causal_functions *const f = cudnn_causal_calls();
+    const cf_cudnn_causal_functions *const f = cf_cudnn_causal_calls(c->job->gpu->gpu->cudnn);
     const bench_tensors *const t = c->job->tensors;
     const cf_cu_stream stream = c->job->gpu->stream;
     const cf_cudnn_type type = cf_cudnn_type_of(c->job->class->dtype);
@@ -201,7 +201,7 @@ bool bench_cudnn_is_causal(const bench_shape *s) {
 }
 
 const char *bench_cudnn_causal_note(const bench_gpu *g) {
-    const cf_library *const causals = cudnn_causal_library();
+    const cf_library *const causals = cf_cudnn_causal_library(g->gpu->cudnn);
     if (!causals->usable)
         return "";
     const char *const cudnn = g->cudnn ? cf_cudnn_library(g->gpu->cudnn)->file : "";
@@ -259,7 +259,7 @@ static void consider(bench_impl *best, double *best_ms, const bench_job *job, ca
 }
 
 bool bench_cudnn_causal_open(bench_impl *impl, const bench_job *job) {
-    const cf_library *const library = cudnn_causal_library();
+    const cf_library *const library = cf_cudnn_causal_library(job->gpu->gpu->cudnn);
     double ms = 0;
     *impl = (bench_impl){.state = NULL};
     if (!library->usable) {

@@ -13,6 +13,14 @@ typedef struct cf_cudnn_add_call {
     int type, keep;
 } cf_cudnn_add_call;
 
+/* to[column][row] = from[row][column] */
+typedef struct cf_cudnn_transpose_call {
+    const void *from;
+    void *to;
+    long long rows, columns;
+    int type, unused; /* unused: the struct has no padding */
+} cf_cudnn_transpose_call;
+
 /* Any pass, one number of the result per thread. w has {output channels, input channels of a group, taps}. */
 typedef struct cf_cudnn_plain_call {
     cf_tensor_view x, w, y;

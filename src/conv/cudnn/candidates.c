@@ -2,6 +2,7 @@
 /* The algorithms that cuDNN has for a pass, as strategies. */
 #include "conv/cudnn/cudnn.h"
 #include "conv/gpu/device.h"
+#include "cuda/libs/cudnn_causal.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -58,8 +59,11 @@ conv_fft_status cf_cudnn_candidates(const cf_layer *layer, cf_device *device, in
     cf_cudnn_guard guard;
     const char *why;
     cf_gpu *gpu = cf_gpu_of_layers(device);
-    if (!gpu || layer->batch == 0 || !cf_cudnn_pass_make(layer, pass, &p, &why) || !cf_cudnn_is_trusted(&p, &why) ||
+    if (!gpu || layer->batch == 0 || !cf_cudnn_pass_make(layer, pass, &p, &why) ||
         !cf_cudnn_library(gpu->cudnn)->usable)
+        return CONV_FFT_SUCCESS;
+    const bool causal = cf_cudnn_causal_fits(&p, &why) && cf_cudnn_causal_library(gpu->cudnn)->usable;
+    if (!causal && !cf_cudnn_is_trusted(&p, &why))
         return CONV_FFT_SUCCESS;
     listing *l = malloc(sizeof *l);
     if (!l)
@@ -72,7 +76,10 @@ conv_fft_status cf_cudnn_candidates(const cf_layer *layer, cf_device *device, in
     l->count = 0;
     const conv_fft_status status = cf_cudnn_guard_acquire(gpu->cudnn, NULL, &guard);
     if (status == CONV_FFT_SUCCESS) {
-        list(&guard, &p, l);
+        if (causal)
+            offer(CF_CUDNN_CAUSAL, l);
+        else
+            list(&guard, &p, l);
         cf_cudnn_guard_release(gpu->cudnn, &guard);
     }
     free(l);

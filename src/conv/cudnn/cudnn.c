@@ -17,16 +17,18 @@
 enum {
     ADD,
     PLAIN,
+    TRANSPOSE, /* for causal operations with channels last */
     KERNELS,
     WORK_ALIGNMENT = 256 /* as memory of cudaMalloc has */
 };
 
-/* plan->pass[].state. It has `graph` or `old`, or neither for an empty batch. */
+/* plan->pass[].state. It has `graph` or `old` or is causal, or nothing of these for an empty batch. */
 typedef struct cudnn_state {
     cf_gpu *gpu;
     cf_cudnn_pass pass;
     cf_cudnn_graph *graph;
     cf_cudnn_legacy *old;
+    bool causal;
     /* scratch: engines that cannot accumulate write their result there, and it is then added */
     size_t workspace, scratch;
     cf_kernel *kernel[KERNELS];
@@ -36,6 +38,9 @@ typedef struct cudnn_state {
 
 static conv_fft_status make_algorithm(cudnn_state *s, const char *text) {
     cf_cudnn_guard guard;
+    s->causal = strcmp(text, CF_CUDNN_CAUSAL) == 0;
+    if (s->causal)
+        return cf_cudnn_causal_load(&s->pass, s->gpu);
     CF_FORWARD(cf_cudnn_guard_acquire(s->gpu->cudnn, NULL, &guard));
     const conv_fft_status status = strncmp(text, "old:", 4) == 0
                                        ? cf_cudnn_legacy_create(&guard, &s->pass, text, &s->old)
@@ -69,24 +74,28 @@ conv_fft_status cf_cudnn_prepare(conv_fft_plan *plan, int pass) {
                        reason);
     }
     const int result = cf_pass_table[pass].result;
-    s->workspace = s->graph ? s->graph->workspace : s->old->workspace;
+    s->workspace = s->causal ? cf_cudnn_causal_workspace(&s->pass) : s->graph ? s->graph->workspace : s->old->workspace;
     if (s->graph && !s->graph->plan[1] && pass != CF_PASS_FORWARD)
         s->scratch = (size_t)elements_of(&s->pass, result) * cf_dtype_bytes(s->pass.operand[result].dtype);
     return CONV_FFT_SUCCESS;
 }
 
+static conv_fft_status list_kernel(const char *entry, const char *name, cf_build_list *list, cf_kernel **kernel) {
+    cf_source source = {.name = name, .options = {"--device-as-default-execution-space"}};
+    CF_FORWARD(cf_gpu_small_text(entry, &source));
+    return cf_build_list_add(list, &source, kernel, NULL);
+}
+
 conv_fft_status cf_cudnn_list(conv_fft_plan *plan, int pass, cf_build_list *list) {
-    static const char *const entries[1 + CF_PASS_COUNT] = {"CF_CUDNN_ADD_KERNEL", "CF_CUDNN_PLAIN_KERNEL(forward)",
-                                                           "CF_CUDNN_PLAIN_KERNEL(data)",
-                                                           "CF_CUDNN_PLAIN_KERNEL(weights)"};
-    static const char *const names[] = {"cf_cudnn_add", "cf_cudnn_forward", "cf_cudnn_data", "cf_cudnn_weights"};
+    static const char *const entries[CF_PASS_COUNT] = {"CF_CUDNN_PLAIN_KERNEL(forward)", "CF_CUDNN_PLAIN_KERNEL(data)",
+                                                       "CF_CUDNN_PLAIN_KERNEL(weights)"};
+    static const char *const names[CF_PASS_COUNT] = {"cf_cudnn_forward", "cf_cudnn_data", "cf_cudnn_weights"};
     cudnn_state *s = plan->pass[pass].state;
-    for (int i = 0; i < KERNELS; ++i) {
-        const int kernel = i == ADD ? 0 : 1 + pass;
-        cf_source source = {.name = names[kernel], .options = {"--device-as-default-execution-space"}};
-        CF_FORWARD(cf_gpu_small_text(entries[kernel], &source));
-        CF_FORWARD(cf_build_list_add(list, &source, &s->kernel[i], NULL));
-    }
+    CF_FORWARD(list_kernel(entries[pass], names[pass], list, &s->kernel[PLAIN]));
+    if (!s->causal)
+        return list_kernel("CF_CUDNN_ADD_KERNEL", "cf_cudnn_add", list, &s->kernel[ADD]);
+    if (s->pass.operand[CF_X].last)
+        return list_kernel("CF_CUDNN_TRANSPOSE_KERNEL", "cf_cudnn_transpose", list, &s->kernel[TRANSPOSE]);
     return CONV_FFT_SUCCESS;
 }
 
@@ -150,6 +159,8 @@ static conv_fft_status run_cudnn(const cudnn_state *s, void *memory[CF_OPERAND_C
     const uintptr_t address = (uintptr_t)call->workspace;
     char *const base = call->workspace ? (char *)call->workspace + (align_work(address) - address) : NULL;
     void *const target = memory[result];
+    if (s->causal)
+        return cf_cudnn_causal_run(&s->pass, s->gpu, s->kernel[TRANSPOSE], memory, bias, base, call->stream);
     const bool adds = !s->graph || s->graph->plan[1];
     if (adds) {
         if (bias)

@@ -7,6 +7,7 @@
  *     graph:29               an engine of the graph API by its global index, with its default settings
  *     graph:29:k2=27,k13=1   the same with knobs by number; the same version of cuDNN makes the same plan of it
  *     old:FFT_TILING:fma     an algorithm of the legacy API, and its math type: fma, default or tensor-op
+ *     causal                 the causal operation by the definition, of cuDNN 9.26 or newer
  *
  * cuDNN's kernels may read 16 bytes at a time. If a pointer of a call is not aligned to 16 bytes, a plain kernel of
  * this library computes the pass instead. It is correct and slow.
@@ -15,6 +16,7 @@
 #define CF_CONV_CUDNN_H
 
 #include "conv/plan/family.h"
+#include "cuda/jit/kernel.h"
 #include "cuda/libs/cudnn.h"
 
 #include <pthread.h>
@@ -144,6 +146,21 @@ conv_fft_status cf_cudnn_legacy_each(const cf_cudnn_guard *guard, const cf_cudnn
 /* Whether the legacy API can express the pass: sizes are int, and both sides of an axis have one padding. If not,
  * *why is a clause. */
 bool cf_cudnn_legacy_fits(const cf_cudnn_pass *pass, const char **why);
+
+/* ---- the causal operation */
+
+#define CF_CUDNN_CAUSAL "causal"
+
+/* Whether it computes the pass. If not, *why is a clause. */
+bool cf_cudnn_causal_fits(const cf_cudnn_pass *pass, const char **why);
+/* cuDNN compiles the operation when it first runs, which takes seconds. So this runs it on a small signal. */
+conv_fft_status cf_cudnn_causal_load(const cf_cudnn_pass *pass, cf_gpu *gpu);
+/* Its workspace has zeros in place of a bias and, with channels last, w in the operation's order. */
+size_t cf_cudnn_causal_workspace(const cf_cudnn_pass *pass);
+/* transpose: the kernel of that name; needed with channels last only. */
+conv_fft_status cf_cudnn_causal_run(const cf_cudnn_pass *pass, cf_gpu *gpu, const cf_kernel *transpose,
+                                    void *const memory[CF_OPERAND_COUNT], const void *bias, void *workspace,
+                                    struct CUstream_st *stream);
 
 extern const cf_family cf_cudnn_family;
 

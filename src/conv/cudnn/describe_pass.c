@@ -2,6 +2,7 @@
 /* Which problems and devices family `cudnn` takes, and a pass in cuDNN's terms. */
 #include "conv/cudnn/cudnn.h"
 #include "conv/gpu/device.h"
+#include "cuda/libs/cudnn_causal.h"
 
 #include <string.h>
 
@@ -92,11 +93,15 @@ bool cf_cudnn_is_trusted(const cf_cudnn_pass *p, const char **why) {
     return true;
 }
 
+static bool is_causal(const cf_strategy *strategy) { return strcmp(strategy->algorithm, CF_CUDNN_CAUSAL) == 0; }
+
 bool cf_cudnn_feasible(const cf_layer *layer, int pass, const cf_strategy *strategy, const char **why) {
     cf_cudnn_pass p;
     cf_cudnn_engine engine;
     if (!cf_cudnn_pass_make(layer, pass, &p, why))
         return false;
+    if (is_causal(strategy))
+        return cf_cudnn_causal_fits(&p, why);
     if (!cf_cudnn_is_trusted(&p, why))
         return false;
     *why = "Winograd's transform of a kernel that large loses too many bits";
@@ -104,20 +109,22 @@ bool cf_cudnn_feasible(const cf_layer *layer, int pass, const cf_strategy *strat
         return false;
     if (cf_cudnn_legacy_parse(pass, strategy->algorithm))
         return cf_cudnn_legacy_fits(&p, why);
-    *why =
-        "algorithm must be graph:ENGINE[:kKNOB=VALUE,..], or old:NAME:MATH with the name of an algorithm of the pass "
-        "and math fma, default or tensor-op";
+    *why = "algorithm must be graph:ENGINE[:kKNOB=VALUE,..], causal, or old:NAME:MATH with the name of an algorithm of "
+           "the "
+           "pass and math fma, default or tensor-op";
     return cf_cudnn_engine_parse(strategy->algorithm, &engine);
 }
 
 bool cf_cudnn_runs_on(const cf_device *device, const cf_layer *layer, int pass, const cf_strategy *strategy,
                       const char **why) {
-    (void)layer, (void)pass, (void)strategy;
+    (void)layer, (void)pass;
     const cf_gpu *gpu = cf_gpu_of_layers(device);
     *why = "cuDNN needs a GPU";
     if (!gpu)
         return false;
     const cf_library *library = cf_cudnn_library(gpu->cudnn);
+    if (library->usable && is_causal(strategy))
+        library = cf_cudnn_causal_library(gpu->cudnn);
     *why = library->problem;
     return library->usable;
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Kernels that family `cudnn` needs besides cuDNN: sums of whole tensors, and each pass by its definition, for
- * tensors that cuDNN does not take. */
+/* Kernels that family `cudnn` needs besides cuDNN: sums of whole tensors, weights in the order of the causal operation,
+ * and each pass by its definition, for tensors that cuDNN does not take. */
 #pragma once
 
 #include "conv/cudnn/call.h"
@@ -23,6 +23,12 @@ CF_DEVICE void cudnn_add(const cf_cudnn_add_call &a) {
         cudnn_add_as<unsigned>(a);
     else
         cudnn_add_as<unsigned long long>(a);
+}
+
+CF_DEVICE void cudnn_transpose(const cf_cudnn_transpose_call &a) {
+    const long long count = a.rows * a.columns, step = (long long)gridDim.x * blockDim.x;
+    for (long long i = (long long)blockIdx.x * blockDim.x + threadIdx.x; i < count; i += step)
+        store_as(a.to, i, a.type, load_as(a.from, i % a.rows * a.columns + i / a.rows, a.type));
 }
 
 CF_DEVICE long long place(const cf_tensor_view &t, long long sample, long long channel, long long i, long long j,
@@ -110,6 +116,11 @@ CF_DEVICE void cudnn_plain_weights(const cf_cudnn_plain_call &p) {
     extern "C" __global__ void cf_cudnn_add(const cf_cudnn_add_call a) { \
         cf_pdl_wait();                                                   \
         cudnn_add(a);                                                    \
+    }
+#define CF_CUDNN_TRANSPOSE_KERNEL                                                    \
+    extern "C" __global__ void cf_cudnn_transpose(const cf_cudnn_transpose_call a) { \
+        cf_pdl_wait();                                                               \
+        cudnn_transpose(a);                                                          \
     }
 #define CF_CUDNN_PLAIN_KERNEL(PASS)                                           \
     extern "C" __global__ void cf_cudnn_##PASS(const cf_cudnn_plain_call p) { \

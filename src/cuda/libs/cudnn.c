@@ -2,6 +2,7 @@
 #include "cuda/libs/cudnn.h"
 
 #include "cuda/libs/cublas.h"
+#include "cuda/libs/cudnn_causal.h"
 #include "cuda/libs/handle_pool.h"
 
 #include <stdio.h>
@@ -60,6 +61,8 @@ conv_fft_status cf_cudnn_check(const cf_cudnn_functions *functions, cf_cudnn_sta
 struct cf_cudnn {
     cf_handle_pool pool;
     cf_cudnn_functions functions;
+    cf_handle_pool causal; /* without handles */
+    cf_cudnn_causal_functions causal_functions;
 };
 
 static conv_fft_status make(const void *table, void **handle) {
@@ -77,7 +80,9 @@ conv_fft_status cf_cudnn_create(const cf_gpu *gpu, cf_cudnn **result) {
         return cf_fail_memory(sizeof *cudnn, "the pool of cuDNN handles");
     cudnn->pool =
         (cf_handle_pool){.gpu = gpu, .spec = &spec, .table = &cudnn->functions, .make = make, .destroy = destroy};
+    cudnn->causal = (cf_handle_pool){.gpu = gpu, .spec = &cf_cudnn_causal_spec, .table = &cudnn->causal_functions};
     cf_handle_pool_begin(&cudnn->pool);
+    cf_handle_pool_begin(&cudnn->causal);
     *result = cudnn;
     return CONV_FFT_SUCCESS;
 }
@@ -86,6 +91,7 @@ void cf_cudnn_destroy(cf_cudnn *cudnn) {
     if (!cudnn)
         return;
     cf_handle_pool_end(&cudnn->pool);
+    cf_handle_pool_end(&cudnn->causal);
     free(cudnn);
 }
 
@@ -93,6 +99,13 @@ const cf_library *cf_cudnn_library(cf_cudnn *cudnn) {
     cf_handle_pool_open(&cudnn->pool);
     return &cudnn->pool.library;
 }
+
+const cf_library *cf_cudnn_causal_library(cf_cudnn *cudnn) {
+    cf_handle_pool_open(&cudnn->causal);
+    return &cudnn->causal.library;
+}
+
+const cf_cudnn_causal_functions *cf_cudnn_causal_calls(const cf_cudnn *cudnn) { return &cudnn->causal_functions; }
 
 /* The context is current. */
 static conv_fft_status lend(cf_cudnn *cudnn, cf_cu_stream stream, cf_cudnn_guard *guard) {

@@ -20,7 +20,8 @@ conv_fft_status __wrap_cf_kernel_start(const cf_kernel *kernel, const cf_launch 
                : cf_fail(CONV_FFT_DEVICE_ERROR, "kernel %s does what it must not", kernel->name);
 }
 
-static void check(conv_fft_context *context, const char *line, const char *strategy, size_t alignment) {
+/* The first `count` passes. */
+static void check(conv_fft_context *context, const char *line, const char *strategy, int count, size_t alignment) {
     static const conv_fft_pass passes[] = {CONV_FFT_FORWARD, CONV_FFT_BACKWARD_DATA, CONV_FFT_BACKWARD_WEIGHTS};
     char text[512];
     conv_fft_problem p;
@@ -35,10 +36,11 @@ static void check(conv_fft_context *context, const char *line, const char *strat
     tensor_align(alignment);
     layer l = layer_create(&p, &g);
     conv_fft_plan_options_init(&options);
-    for (int i = 0; i < 3; i++)
+    options.passes = count == 1 ? CONV_FFT_FORWARD : CONV_FFT_ALL_PASSES;
+    for (int i = 0; i < count; i++)
         options.strategy[i] = strategy;
     conv_fft_plan *plan = test_plan(context, &p, &options);
-    for (int i = 0; plan && i < 3; i++)
+    for (int i = 0; plan && i < count; i++)
         layer_check_pass_roughly(&l, plan, passes[i]);
     conv_fft_plan_destroy(plan);
     layer_destroy(&l);
@@ -98,7 +100,15 @@ int family_cases_run(const char *cache_directory) {
         "in=2x2x4x3x5 out=2 kernel=2x3x2 pad=1 stride=1x2x1 dilation=2x1x1 dtype=fp16 gw=fp32",
         "in=3x6x5x5 out=12 kernel=3x3 pad=2 groups=6 dtype=bf16 wlayout=last",
     };
-    conv_fft_context *context = fake_context_create(FAKES_ALL, cache_directory, false);
+    /* The substitute of cuDNN computes these. */
+    static const char *const causal[] = {
+        "in=2x5x40 out=5 kernel=4 pad=3:0 groups=5",
+        "in=2x5x40 out=5 kernel=4 pad=3:0 groups=5 layout=last",
+        "in=3x2x19 out=2 kernel=2 pad=1:0 groups=2 dtype=fp16 layout=last",
+        "in=1x3x70 out=3 kernel=32 pad=31:0 groups=3 dtype=bf16 layout=last",
+        "in=2x300x12 out=300 kernel=7 pad=6:0 groups=300 dtype=fp64 layout=last",
+    };
+    conv_fft_context *context = fake_context_create(FAKES_ALL ":" FAKES "/with_causal", cache_directory, false);
     conv_fft_plan *plan = NULL;
     const conv_fft_problem p = test_problem(plain[0]);
     conv_fft_plan_options options;
@@ -110,9 +120,12 @@ int family_cases_run(const char *cache_directory) {
     ((fake_cufft *)inside_fake(FAKES "/with_cudnn/libcufft.so.12", "fake_cufft_state"))->computes = 1;
     ((fake_cublas *)inside_fake(FAKES "/with_cublas/libcublas.so.13", "fake_cublas_state"))->computes = 1;
     for (size_t i = 0; i < sizeof reference / sizeof reference[0]; i++)
-        check(context, reference[i].line, reference[i].strategy, 0);
+        check(context, reference[i].line, reference[i].strategy, 3, 0);
     for (size_t i = 0; i < sizeof plain / sizeof plain[0]; i++)
-        check(context, plain[i], "cudnn algorithm=graph:0", 0);
+        check(context, plain[i], "cudnn algorithm=graph:0", 3, 0);
+    for (size_t i = 0; i < sizeof causal / sizeof causal[0]; i++)
+        for (size_t alignment = 0; alignment <= 64; alignment += 64)
+            check(context, causal[i], "cudnn algorithm=causal", 1, alignment);
     check_added_bias(context, "in=3x3x6x7 out=5 kernel=3x4 pad=1");
     check_added_bias(context, "in=3x3x6x7 out=5 kernel=3x4 pad=1 layout=last dtype=fp16");
     check_added_bias(context, "in=2x3x6x7x3 out=5 kernel=3x4x1 pad=1x1x0 dtype=fp64");

@@ -28,6 +28,8 @@ void body(const char *kernel, void **p) {
         cufft_transpose<false>(parameter<cf_cufft_planes>(p, 0), parameter<cplx *>(p, 1), parameter<cplx *>(p, 2));
     else if (!std::strcmp(kernel, "cf_cudnn_add"))
         cudnn_add(parameter<cf_cudnn_add_call>(p, 0));
+    else if (!std::strcmp(kernel, "cf_cudnn_transpose"))
+        cudnn_transpose(parameter<cf_cudnn_transpose_call>(p, 0));
     else if (!std::strcmp(kernel, "cf_cudnn_forward"))
         cudnn_plain_forward(parameter<cf_cudnn_plain_call>(p, 0));
     else if (!std::strcmp(kernel, "cf_cudnn_data"))
