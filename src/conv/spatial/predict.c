@@ -9,16 +9,24 @@
 
 #include <math.h>
 
-/* Instructions that a multiprocessor begins in a cycle, {signals, gradients of weights}: with channels last, and with
- * channels first planes and signals of one axis. */
-static const double of_last[2] = {2.7, 1.7}, of_planes[2] = {1.9, 1.6}, of_lines[2] = {2.4, 2.5};
+/* Instructions that a multiprocessor begins in a cycle, {signals, gradients of weights}: planes and signals of one axis
+ * with channels last, and the same with channels first. */
+static const double of_last[2] = {2.7, 1.7}, of_last_lines[2] = {2.7, 2.5}, of_planes[2] = {1.9, 1.6},
+                    of_lines[2] = {2.4, 2.5};
+
+/* The part of the shorter one of memory and instructions that does not overlap with the longer one. */
+#define LINES_APART 0.3
+
+static bool is_line(const cf_spatial_config *c) {
+    return c->axis[1].outs * c->kernel[0] * c->kernel[1] == 1 && (c->last || c->down == 1);
+}
 
 static double cycles(const cf_spatial_config *c) {
     const bool weights = c->pass == CF_PASS_WEIGHTS;
     /* With channels first, threads of one depth of taps work while the others wait. */
     const double sums = c->instructions * (weights && !c->last ? c->kernel[0] : 1);
-    const bool line = !c->last && c->axis[1].outs * c->down * c->kernel[1] == 1;
-    const double *const rates = c->last ? of_last : line ? of_lines : of_planes;
+    const bool line = is_line(c);
+    const double *const rates = c->last ? (line ? of_last_lines : of_last) : line ? of_lines : of_planes;
     return (sums + c->tile_instructions) / rates[weights];
 }
 
@@ -47,8 +55,11 @@ void cf_spatial_predict(const cf_layer *layer, const cf_device *device, int pass
                      clock = 0.89e3 * (double)gpu->properties.clock_khz,
                      share = fmin(1.0, (double)c.grid[0] * (double)c.grid[1] / processors);
         const double working = cycles(&c) / (share * processors * clock);
-        /* Threads of channels last wait for what they load. Tiles in shared memory are loaded ahead. */
-        whole.seconds = c.last ? whole.seconds + working : fmax(whole.seconds, device->stage_seconds + working);
+        /* Threads of channels last wait for what they load, those of lines less. Tiles in shared memory are loaded
+         * ahead. */
+        whole.seconds =
+            c.last ? fmax(whole.seconds, working) + (is_line(&c) ? LINES_APART : 1.0) * fmin(whole.seconds, working)
+                   : fmax(whole.seconds, device->stage_seconds + working);
         if (cf_spatial_adds(&c))
             whole.seconds += device->stage_seconds;
     }

@@ -63,6 +63,8 @@ static double tile_cycles(const cf_toeplitz_config *c, const cf_gpu_properties *
     if (c->pass == CF_PASS_WEIGHTS)
         return plane + copies(c, &c->x) + copies(c, &c->y) + products;
     const double stores = c->warps * 16.0 * c->width;
+    if (c->last && c->line) /* copies and stores wait for each other, and products do not wait for them */
+        return plane + 1.5 * (copies(c, &c->x) + transposed_copy * stores / 2.0) + 0.5 * products;
     return plane + copies(c, &c->x) + products +
            (c->last ? transposed_copy * stores / 2.0 : store * stores / (double)cf_max(c->y.numbers / 4, c->y.granule));
 }
