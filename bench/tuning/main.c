@@ -19,6 +19,10 @@ static const char help[] =
     "  --threads N             CPU threads (default: all that OpenMP gives)\n"
     "  --count N               take the first N layers only\n"
     "  --milliseconds N        time for the quick search of one layer (default 10000)\n"
+    "  --exhaustive-milliseconds N\n"
+    "                          time for the exhaustive search of one layer (default: no limit). Strategies that are\n"
+    "                          left at its end are not timed\n"
+    "  --candidates FILE       write a CSV row for each strategy that an exhaustive search has timed\n"
     "  --workspace-limit BYTES the largest workspace of a pass, for example 500M (default: no limit)\n"
     "  --help                  print this text\n";
 
@@ -50,6 +54,8 @@ int main(int argc, char **argv) {
         {'t', OPTION_WHOLE, "threads", AT(threads), 1, 4096, NULL, NULL},
         {'n', OPTION_WHOLE, "count", AT(count), 1, 1000000000, NULL, NULL},
         {'T', OPTION_WHOLE, "milliseconds", AT(milliseconds), 1, 1000000000, NULL, NULL},
+        {'E', OPTION_WHOLE, "exhaustive-milliseconds", AT(exhaustive_milliseconds), 1, 1000000000, NULL, NULL},
+        {'c', OPTION_TEXT, "candidates", AT(candidates), 0, 0, NULL, NULL},
         {'w', OPTION_BYTES, "workspace-limit", AT(workspace_limit), 0, 0, NULL, NULL},
         {0, OPTION_FLAG, NULL, 0, 0, 0, NULL, NULL},
     };

@@ -31,7 +31,12 @@ typedef struct finding {
     const char *wanted[SETS][2];
     double wanted_ms[SETS][2];
     int timed[SETS];
+    /* NULL: no rows of candidates. */
+    FILE *candidates;
+    const char *name; /* of the layer */
 } finding;
+
+static const char *const set_names[SETS] = {"forward", "backward"};
 
 static int note(const conv_fft_tune_candidate *c, void *user) {
     finding *f = user;
@@ -44,6 +49,9 @@ static int note(const conv_fft_tune_candidate *c, void *user) {
     if (c->predicted_ms >= 0)
         f->min_predicted[set] = fmin(f->min_predicted[set], c->predicted_ms);
     f->timed[set] += c->measured_ms >= 0;
+    if (f->candidates && c->measured_ms >= 0)
+        fprintf(f->candidates, "%s,%s,%.5f,%.5f,%s\n", f->name, set_names[set], c->predicted_ms, c->measured_ms,
+                c->strategy);
     for (int i = 0; i < 2; ++i) {
         if (f->wanted[set][i] && strcmp(f->wanted[set][i], c->strategy) == 0)
             f->wanted_ms[set][i] = c->measured_ms;
@@ -58,7 +66,7 @@ static int search(const quality_options *o, conv_fft_context *context, const lay
     po.tuning = mode;
     po.own_kernels = 1;
     po.workspace_limit = (uint64_t)o->workspace_limit;
-    po.tune_milliseconds = mode == CONV_FFT_TUNE_MEASURE ? o->milliseconds : 0;
+    po.tune_milliseconds = mode == CONV_FFT_TUNE_MEASURE ? o->milliseconds : o->exhaustive_milliseconds;
     for (int set = 0; set < SETS; ++set)
         f->wanted_ms[set][0] = f->wanted_ms[set][1] = -1.0;
     const double begin = seconds_now();
@@ -124,16 +132,40 @@ static int open_libraries(const quality_options *o, conv_fft_context *context) {
            search(o, context, &small, CONV_FFT_TUNE_MEASURE, &ignored, &seconds);
 }
 
+/* Open the file of candidates and write its head. NULL with *failed set: it cannot be written. */
+static FILE *open_candidates(const quality_options *o, const conv_fft_context *context, int *failed) {
+    if (!o->candidates)
+        return NULL;
+    FILE *file = fopen(o->candidates, "w");
+    if (file)
+        fprintf(file, "case,pass,predicted_ms,measured_ms,strategy\n# %s\n", conv_fft_context_description(context));
+    else
+        fprintf(stderr, "%s: cannot write %s\n", program_name, o->candidates);
+    *failed |= !file;
+    return file;
+}
+
+static int close_candidates(FILE *file) {
+    if (!file)
+        return 0;
+    const bool wrong = ferror(file) != 0;
+    if (fclose(file) == 0 && !wrong)
+        return 0;
+    fprintf(stderr, "%s: the file of candidates is not complete\n", program_name);
+    return 1;
+}
+
 int measure_quality(const quality_options *o, conv_fft_context *context, const network *n) {
-    static const char *const names[SETS] = {"forward", "backward"};
     ratios off = {0}, quick = {0};
     double quick_seconds = 0, all_seconds = 0;
     int failed = open_libraries(o, context);
+    FILE *candidates = open_candidates(o, context, &failed);
     printf("case,pass,winner_ms,off_ms,measure_ms,timed,reach,measure_s,exhaustive_s,winner,off,measure\n# %s\n",
            conv_fft_context_description(context));
     for (int64_t i = 0; i < n->count; ++i) {
         const layer_line *layer = &n->layers[i];
-        finding model = {.timed = {0}}, best_few = {.timed = {0}}, all = {.timed = {0}};
+        finding model = {.timed = {0}}, best_few = {.timed = {0}},
+                all = {.timed = {0}, .candidates = candidates, .name = layer->name};
         double own = 0.0, exhaustive = 0.0;
         /* The quick search comes first, so that it compiles the kernels that it needs. */
         bool bad = choose_by_model(o, context, layer, &model) ||
@@ -154,12 +186,13 @@ int measure_quality(const quality_options *o, conv_fft_context *context, const n
                 ms[1] = best_few.winner_ms[set];
             add(&off, ms[0], all.winner_ms[set]);
             add(&quick, ms[1], all.winner_ms[set]);
-            printf("%s,%s,%.5f,%.5f,%.5f,%d,%.3f,%.3f,%.3f,%s,%s,%s\n", layer->name, names[set], all.winner_ms[set],
+            printf("%s,%s,%.5f,%.5f,%.5f,%d,%.3f,%.3f,%.3f,%s,%s,%s\n", layer->name, set_names[set], all.winner_ms[set],
                    ms[0], ms[1], all.timed[set], all.winner_predicted[set] / all.min_predicted[set], own, exhaustive,
                    all.first[set], model.first[set], best_few.first[set]);
         }
         fflush(stdout);
     }
+    failed |= close_candidates(candidates);
     print_ratios("off", &off);
     print_ratios("measure", &quick);
     printf("# measure took %.1f s, %.1f %% of the exhaustive search's %.1f s\n", quick_seconds,

@@ -8,6 +8,8 @@
 typedef struct quality_options {
     int device;
     int64_t threads, count, milliseconds, workspace_limit; /* 0: the default; all layers; the default; no limit */
+    int64_t exhaustive_milliseconds;                       /* of a layer; 0: no limit */
+    const char *candidates;                                /* a file for the timed strategies; NULL: none */
 } quality_options;
 
 /* Print a CSV row for each set of passes, and the means. Returns an exit status. */

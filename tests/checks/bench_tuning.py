@@ -12,6 +12,7 @@ import tempfile
 
 PROGRAM = sys.argv[1]
 COLUMNS = "case,pass,winner_ms,off_ms,measure_ms,timed,reach,measure_s,exhaustive_s,winner,off,measure"
+CANDIDATES = "case,pass,predicted_ms,measured_ms,strategy"
 
 
 def run(directory, *arguments):
@@ -31,8 +32,20 @@ def faults(directory):
         yield f"one layer: status {ended.returncode}, {ended.stdout!r}, {ended.stderr!r}"
     if not re.search("^# measure took ", ended.stdout, re.M):
         yield f"no times of the searches: {ended.stdout!r}"
+    table = os.path.join(directory, "candidates.csv")
+    ended = run(directory, "--device=cpu", "--count=1", "--exhaustive-milliseconds=500", "--candidates", table, path)
+    with open(table, encoding="ascii") as file:
+        lines = file.read().splitlines()
+    timed = sum(int(row.split(",")[5]) for row in ended.stdout.splitlines() if row.startswith("a,"))
+    good = re.compile(r"a,(forward|backward),-?[0-9.]+,[0-9.]+,[a-z0-9]+[^,]*")
+    if ended.returncode != 0 or lines[0] != CANDIDATES or not lines[1].startswith("# CPU"):
+        yield f"candidates: status {ended.returncode}, {lines[:2]}, {ended.stderr!r}"
+    if timed < 2 or len(lines) - 2 != timed or not all(good.fullmatch(line) for line in lines[2:]):
+        yield f"{timed} strategies were timed, but the table of candidates has {lines[2:]}"
     for status, arguments in [(0, ["--help"]), (2, []), (2, ["--again", path]), (2, ["--count=0", path]),
                               (2, ["--device=gpu", path]),
+                              (1, ["--device=cpu", "--count=1", "--candidates",
+                                   os.path.join(directory, "missing", "table.csv"), path]),
                               (1, [os.path.join(directory, "missing")])]:
         ended = run(directory, *arguments)
         if ended.returncode != status or bool(ended.stderr) != (status != 0):
