@@ -613,8 +613,8 @@ CONV_FFT_API conv_fft_status conv_fft_tune_stats(const conv_fft_context *context
  * of different records, the versions of the interface, of CUDA and of the libraries that strategies need; every line
  * and kernel that cannot be verified, and the number of kernels. At most `bytes` (0 or more) bytes of text are written,
  * terminated. *needed (may be NULL) receives the bytes of the whole text, *damaged (may be NULL) the number of lines
- * and kernels that cannot be verified. IO_ERROR: there is no usable directory. INVALID_ARGUMENT:
- * text is NULL, and bytes is not 0. OUT_OF_MEMORY.
+ * and kernels that cannot be verified. A directory that does not exist counts as empty. IO_ERROR: there is no usable
+ * directory. INVALID_ARGUMENT: text is NULL, and bytes is not 0. OUT_OF_MEMORY.
  */
 CONV_FFT_API conv_fft_status conv_fft_cache_report(const char *directory, char *text, size_t bytes, size_t *needed,
                                                    int64_t *damaged);
@@ -626,8 +626,8 @@ CONV_FFT_API conv_fft_status conv_fft_cache_report(const char *directory, char *
  */
 CONV_FFT_API conv_fft_status conv_fft_cache_repair(conv_fft_context *context, int64_t *removed);
 /** Remove the records and kernels of a cache directory (NULL: the default one); *removed (may be NULL) counts the
- * files. Files of records stay that have another version, no line that names their device, or that cannot be read; a
- * warning names each. IO_ERROR. */
+ * files. A directory that does not exist counts as empty. Files of records stay that have another version, no line
+ * that names their device, or that cannot be read; a warning names each. IO_ERROR. */
 CONV_FFT_API conv_fft_status conv_fft_cache_clear(const char *directory, int64_t *removed);
 
 /** One candidate as conv_fft_tune_candidates() shows it; the texts live during the callback. */

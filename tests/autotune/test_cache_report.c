@@ -69,6 +69,23 @@ static void kernels_are_verified(void **state) {
     free(bad);
 }
 
+/* A directory that does not exist is empty. It is not made. Another one that cannot be used is an error. */
+static void absent_directory_is_empty(void **state) {
+    char text[4096], wanted[4096];
+    int64_t count = -1;
+    const char *absent = scratch_path(*state, "absent");
+    assert_int_equal(report(absent, text), 0);
+    snprintf(wanted, sizeof wanted, "%s\n  0 compiled kernels, 0 bytes\n", absent);
+    assert_string_equal(text, wanted);
+    assert_int_equal(conv_fft_cache_clear(absent, &count), CONV_FFT_SUCCESS);
+    assert_int_equal(count, 0);
+    assert_int_not_equal(access(absent, F_OK), 0);
+    assert_int_equal(mkdir(absent, 0700), 0);
+    assert_int_equal(chmod(absent, 0777), 0);
+    assert_int_equal(conv_fft_cache_report(absent, text, sizeof text, NULL, &count), CONV_FFT_IO_ERROR);
+    assert_int_equal(conv_fft_cache_clear(absent, &count), CONV_FFT_IO_ERROR);
+}
+
 /* Listing a kernel does not count as its use. The kernel used least recently is removed first. */
 static void listing_is_not_a_use(void **state) {
     char text[4096];
@@ -227,9 +244,10 @@ static void other_files_are_not_repaired(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        IN_SCRATCH(kernels_are_verified),           IN_SCRATCH(listing_is_not_a_use),
-        IN_SCRATCH(other_versions_are_not_removed), IN_SCRATCH(records_are_counted_once),
-        IN_SCRATCH(damaged_files_are_repaired),     IN_SCRATCH(other_files_are_not_repaired),
+        IN_SCRATCH(kernels_are_verified),         IN_SCRATCH(absent_directory_is_empty),
+        IN_SCRATCH(listing_is_not_a_use),         IN_SCRATCH(other_versions_are_not_removed),
+        IN_SCRATCH(records_are_counted_once),     IN_SCRATCH(damaged_files_are_repaired),
+        IN_SCRATCH(other_files_are_not_repaired),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -39,8 +39,11 @@ typedef struct walk {
     int device_count;
 } walk;
 
+/* A directory that does not exist has no files: w->files is NULL. */
 static conv_fft_status open_walk(const char *directory, walk *w) {
     cf_cache_folder_open(&w->folder, directory, false);
+    if (w->folder.absent)
+        return CONV_FFT_SUCCESS;
     if (w->folder.descriptor < 0)
         return cf_fail(CONV_FFT_IO_ERROR, "%s", w->folder.problem);
     const int descriptor = openat(w->folder.descriptor, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -62,7 +65,8 @@ static void forget_devices(walk *w) {
 
 static void close_walk(walk *w) {
     forget_devices(w);
-    closedir(w->files);
+    if (w->files)
+        closedir(w->files);
     cf_cache_folder_close(&w->folder);
 }
 
@@ -179,7 +183,7 @@ conv_fft_status cf_cache_report(const char *directory, cf_text *text, int64_t *d
     CF_FORWARD(open_walk(directory, &w));
     conv_fft_status status = CONV_FFT_SUCCESS;
     cf_text_add(text, "%s\n", w.folder.path);
-    for (const struct dirent *item; status == CONV_FFT_SUCCESS && (item = readdir(w.files)) != NULL;) {
+    for (const struct dirent *item; w.files && status == CONV_FFT_SUCCESS && (item = readdir(w.files)) != NULL;) {
         if (cf_cubin_is_name(item->d_name) && !cf_cubin_file_is_whole(w.folder.descriptor, item->d_name)) {
             cf_text_add(text, "  %s: a kernel that is damaged or not trusted\n", item->d_name);
             ++w.damaged;
@@ -197,7 +201,7 @@ conv_fft_status cf_cache_report(const char *directory, cf_text *text, int64_t *d
         if (status == CONV_FFT_SUCCESS)
             add_file(&w);
     }
-    const cf_cache_usage kernels = cf_cache_folder_trim(&w.folder, -1);
+    const cf_cache_usage kernels = w.files ? cf_cache_folder_trim(&w.folder, -1) : (cf_cache_usage){0};
     cf_text_add(text, "  %lld compiled kernel%s, %lld bytes\n", (long long)kernels.files, kernels.files == 1 ? "" : "s",
                 (long long)kernels.bytes);
     close_walk(&w);
@@ -224,6 +228,9 @@ static const char *why_kept(walk *w, const char *name) {
 conv_fft_status cf_cache_clear(const char *directory, int64_t *removed) {
     walk w = {.text = NULL};
     CF_FORWARD(open_walk(directory, &w));
+    *removed = 0;
+    if (!w.files)
+        return CONV_FFT_SUCCESS;
     const int lock = cf_record_cache_lock(&w.folder);
     if (lock < 0) {
         close_walk(&w);

@@ -68,6 +68,7 @@ void cf_cache_folder_open(cf_cache_folder *folder, const char *directory, bool c
         const bool absent = errno == ENOENT && !create;
         snprintf(folder->problem, sizeof folder->problem, "the cache directory %s %s%s", folder->path,
                  absent ? "does not exist yet" : "cannot be opened: ", absent ? "" : strerror(errno));
+        folder->absent = absent;
         if (descriptor >= 0)
             close(descriptor);
         return;

@@ -14,6 +14,7 @@ typedef struct cf_cache_folder {
     int descriptor;
     char path[1024];    /* "" if no place was found */
     char problem[1200]; /* why it is not usable */
+    bool absent;        /* it is not usable because it does not exist */
 } cf_cache_folder;
 
 /* Open `directory`. If it is NULL, open CONV_FFT_CACHE_DIR, else $XDG_CACHE_HOME/conv_fft, else ~/.cache/conv_fft.
