@@ -29,11 +29,11 @@ static char *read_report(int64_t *damaged) {
 /* The first line is the directory. The others begin with two spaces. */
 static json_t *json_report(const char *command, char *text, int64_t damaged) {
     json_t *document = json_begin(command, NULL);
-    char *line = strtok(text, "\n");
-    json_object_set_new(document, "directory", json_string(line ? line : ""));
-    json_object_set_new(document, "lines", json_array());
-    while ((line = strtok(NULL, "\n")) != NULL)
-        json_append(document, "lines", json_string(line + strspn(line, " ")));
+    char *end = strchr(text, '\n');
+    if (end)
+        *end = '\0';
+    json_object_set_new(document, "directory", json_string(text));
+    json_lines(document, end ? end + 1 : "");
     json_object_set_new(document, "unverified", json_integer((json_int_t)damaged));
     return document;
 }
@@ -159,10 +159,16 @@ int cache_merge(const options *o, char **words, int count) {
     int failed = open_context(o, &context);
     if (failed)
         return failed;
-    for (int i = 0; i < count; ++i)
-        failed |= conv_fft_tune_merge(context, words[i], o->policy) == CONV_FFT_SUCCESS ? 0 : library_error(words[i]);
+    json_t *document = o->json ? json_begin("cache merge", context) : NULL;
+    for (int i = 0; i < count; ++i) {
+        const bool good = conv_fft_tune_merge(context, words[i], o->policy) == CONV_FFT_SUCCESS;
+        failed |= good ? 0 : library_error(words[i]);
+        if (document)
+            json_append(document, "files", json_pack("{s:s, s:b}", "file", words[i], "good", good));
+    }
     conv_fft_context_destroy(context);
-    return failed;
+    const int ended = document ? json_end(document) : 0;
+    return failed ? failed : ended;
 }
 
 typedef struct problem_list {
@@ -189,7 +195,8 @@ static int add_problem(const conv_fft_tune_record *r, void *user) {
 }
 
 /* Compile what plans of these problems launch, with the records of a file, into the file's folder. */
-static int export_kernels(const options *o, const char *file, const conv_fft_problem *problems, int64_t count) {
+static int export_kernels(const options *o, const char *file, const conv_fft_problem *problems, int64_t count,
+                          json_t *document) {
     const char *const slash = strrchr(file, '/');
     char folder[4096];
     snprintf(folder, sizeof folder, "%.*s", slash ? (int)(slash - file) : 1, slash ? file : ".");
@@ -213,11 +220,15 @@ static int export_kernels(const options *o, const char *file, const conv_fft_pro
         conv_fft_plan_destroy(plan);
     }
     conv_fft_context_destroy(context);
-    printf("%" PRId64 " of %" PRId64 " plans have their kernels in %s\n", made, count, co.cache_directory);
+    if (document)
+        json_object_update_new(document, json_pack("{s:s, s:I, s:I}", "directory", co.cache_directory, "plans",
+                                                   (json_int_t)count, "plans_with_kernels", (json_int_t)made));
+    else
+        printf("%" PRId64 " of %" PRId64 " plans have their kernels in %s\n", made, count, co.cache_directory);
     return made < count;
 }
 
-static int export_all(const options *o, conv_fft_context *context, const char *file) {
+static int export_all(const options *o, conv_fft_context *context, const char *file, json_t *document) {
     problem_list list = {0};
     if (conv_fft_tune_save(context, file) != CONV_FFT_SUCCESS)
         return library_error(file);
@@ -226,17 +237,17 @@ static int export_all(const options *o, conv_fft_context *context, const char *f
     int failed =
         conv_fft_tune_foreach(context, add_problem, &list) == CONV_FFT_SUCCESS ? 0 : library_error("no records");
     if (!failed)
-        failed = export_kernels(o, file, list.problems, list.count);
+        failed = export_kernels(o, file, list.problems, list.count, document);
     free(list.problems);
     return failed;
 }
 
 /* Export all records, or the records of networks. --kernels: also the kernels of these problems. */
-static int export_some(const options *o, conv_fft_context *context, char **words, int count) {
+static int export_some(const options *o, conv_fft_context *context, char **words, int count, json_t *document) {
     if (o->kernels && conv_fft_context_device(context) == CONV_FFT_DEVICE_CPU)
         return usage_error("--kernels needs a GPU: a CPU has no compiled kernels", NULL);
     if (count == 1)
-        return export_all(o, context, words[0]);
+        return export_all(o, context, words[0], document);
     network n;
     int failed = network_read_all(words + 1, count - 1, 0, &n);
     conv_fft_problem *problems = n.count == 0 ? NULL : calloc((size_t)n.count + 1, sizeof *problems);
@@ -247,7 +258,7 @@ static int export_some(const options *o, conv_fft_context *context, char **words
     else if (!problems && !failed)
         failed = 1;
     else if (problems && o->kernels)
-        failed |= export_kernels(o, words[0], problems, n.count);
+        failed |= export_kernels(o, words[0], problems, n.count, document);
     failed = failed ? failed : n.bad > 0;
     free(problems);
     network_free(&n);
@@ -261,9 +272,14 @@ int cache_export(const options *o, char **words, int count) {
     int failed = open_context(o, &context);
     if (failed)
         return failed;
-    failed = export_some(o, context, words, count);
+    json_t *document = o->json ? json_begin("cache export", context) : NULL;
+    failed = export_some(o, context, words, count, document);
     conv_fft_context_destroy(context);
-    return failed;
+    if (!document)
+        return failed;
+    json_append(document, "files", json_pack("{s:s, s:b}", "file", words[0], "good", !failed));
+    const int ended = json_end(document);
+    return failed ? failed : ended;
 }
 
 static int print_removed(const options *o, const char *command, int64_t removed, const char *what) {

@@ -74,7 +74,7 @@ const command commands[] = {
      "if a direct method should be faster.\n\n"
      "  conv-fft explain --measure 10 in=16x64x56x56 out=64 kernel=7x7 pad=same",
      explain_command},
-    {"explain fft", "BASIS [FIELD=VALUE]...", "dg", "show the kernels of a batched FFT on a GPU, and the reasons",
+    {"explain fft", "BASIS [FIELD=VALUE]...", "dgj", "show the kernels of a batched FFT on a GPU, and the reasons",
      "It also shows the shortest time that bytes and operations allow. A basis is 1 to 3 axes joined by x.\n\n"
      "  conv-fft explain fft --facts h200.txt 64x64 from=9x9 channels=16 order=frequency-major\n\n"
      "Fields: kind=r2c|c2r|c2c|c2c-inverse, from (the points that hold data or are wanted; the others are zero), "
@@ -101,8 +101,8 @@ const command commands[] = {
     {"cache", "ACTION", "", "show, copy, check or clear the tuning records and compiled kernels on disk", "", NULL},
     {"cache list", "", "j", "list the files of records, and the number of compiled kernels", "", cache_list},
     {"cache show", "", "dtvj", "show the records of this device", "", cache_show},
-    {"cache merge", "FILE...", "dtp", "add the records of files to the cache", "", cache_merge},
-    {"cache export", "FILE [NETWORK]...", "dtk", "write all records, or those of networks, to a file",
+    {"cache merge", "FILE...", "dtpj", "add the records of files to the cache", "", cache_merge},
+    {"cache export", "FILE [NETWORK]...", "dtkj", "write all records, or those of networks, to a file",
      "A network is a file of problem lines.", cache_export},
     {"cache clear", "", "j", "remove all records and kernels, but no file of another version", "", cache_clear},
     {"cache verify", "", "j", "list as above, and fail if a line or a kernel cannot be verified", "", cache_verify},

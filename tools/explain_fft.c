@@ -153,11 +153,17 @@ static int read_words(char **words, int count, fbfft_desc *d, int64_t *batch) {
 }
 
 /* Explain for the GPU of the context, or of the file of properties. */
-static int print(const conv_fft_context *context, const char *properties, const fbfft_desc *d, int64_t batch) {
+static int print(const options *o, const conv_fft_context *context, const fbfft_desc *d, int64_t batch) {
     char text[16384];
     size_t needed;
-    if (fbfft_explain(context, properties, d, batch, text, sizeof text, &needed) != CONV_FFT_SUCCESS)
+    if (fbfft_explain(context, context ? NULL : o->properties, d, batch, text, sizeof text, &needed) !=
+        CONV_FFT_SUCCESS)
         return library_error("explain fft");
+    if (o->json) {
+        json_t *document = json_begin("explain fft", context);
+        json_lines(document, text);
+        return json_end(document);
+    }
     fputs(text, stdout);
     return 0;
 }
@@ -171,7 +177,7 @@ int explain_fft(const options *o, char **words, int count) {
     if (failed)
         return failed;
     if (o->properties)
-        return print(NULL, o->properties, &d, batch);
+        return print(o, NULL, &d, batch);
     conv_fft_context *context;
     failed = open_context(o, &context);
     if (failed)
@@ -179,7 +185,7 @@ int explain_fft(const options *o, char **words, int count) {
     if (conv_fft_context_device(context) == CONV_FFT_DEVICE_CPU)
         failed = usage_error("explain fft needs a GPU; name a usable one with --device, or a file with --facts", NULL);
     else
-        failed = print(context, NULL, &d, batch);
+        failed = print(o, context, &d, batch);
     conv_fft_context_destroy(context);
     return failed;
 }

@@ -176,3 +176,10 @@ void json_append(json_t *object, const char *key, json_t *value) {
         json_object_set_new(object, key, json_array());
     json_array_append_new(json_object_get(object, key), value);
 }
+
+void json_lines(json_t *document, char *text) {
+    char *rest = NULL;
+    json_object_set_new(document, "lines", json_array());
+    for (char *line = strtok_r(text, "\n", &rest); line; line = strtok_r(NULL, "\n", &rest))
+        json_append(document, "lines", json_string(line + strspn(line, " ")));
+}

@@ -60,4 +60,7 @@ json_t *json_strategies(const char *strategies);
 /* Append to the array `key` of an object, which is made if it is not there. */
 void json_append(json_t *object, const char *key, json_t *value);
 
+/* Set the array `lines` to the lines of a text, without blanks at their beginning. The text is changed. */
+void json_lines(json_t *document, char *text);
+
 #endif

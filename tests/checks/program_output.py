@@ -20,6 +20,7 @@ PROGRAM, ROOT, FAKES = sys.argv[1:4]
 COLUMNS = 100
 LONG = "a-layer-whose-name-is-longer-than-its-column"
 NETWORK = f"a in=1x2x9x9 kernel=3x3\n{LONG} in=1x4x1x20x20 out=6 kernel=1x5x5\n"
+FFT = ["--facts", os.path.join(ROOT, "tests", "data", "gpus", "h200.txt"), "32x32"]
 PASSES = ["forward", "backward data", "backward weights", "both gradients"]
 # Layers of every kind.
 CHECKED = ["in=2x3x11x12 out=4 kernel=3x4 pad=2:1x0 stride=2x1",
@@ -168,10 +169,23 @@ def json_faults(place):
         **{f"cache {action}": place.json("cache", action) for action in ("list", "verify")},
         **{f"cache {action}": place.json("cache", action, "--device=cpu") for action in ("show", "repair")},
     }
+    records, absent = os.path.join(place.directory, "all.jsonl"), os.path.join(place.directory, "absent.jsonl")
+    documents["cache export"] = place.json("cache", "export", "--device=cpu", records)
     documents["cache clear"] = place.json("cache", "clear")
+    documents["cache merge"] = place.json("cache", "merge", "--device=cpu", records)
+    partly = place.run("cache", "merge", "--device=cpu", "--json", absent, records)
+    if partly.returncode != 1 or [file["good"] for file in json.loads(partly.stdout)["files"]] != [False, True]:
+        yield f"cache merge of a missing file: {partly}"
+    place.run("cache", "clear")
+    documents["explain fft"] = place.json("explain", "fft", *FFT)
     gpu = subprocess.run([PROGRAM, "devices", "--json"], capture_output=True, text=True, timeout=100,
                          env={**place.environment, "CONV_FFT_LIBRARY_PATH": FAKES})
     documents["devices of a GPU"] = json.loads(gpu.stdout)
+    with_kernels = subprocess.run([PROGRAM, "cache", "export", "--kernels", "--json",
+                                   os.path.join(place.directory, "of-gpu.jsonl"), place.network], text=True,
+                                  env={**place.environment, "CONV_FFT_LIBRARY_PATH": FAKES}, capture_output=True,
+                                  timeout=100)
+    documents["cache export of kernels"] = json.loads(with_kernels.stdout)
     for name, document in documents.items():
         if document["schema"] != 1 or not name.startswith(document["command"]) or not document["library"]:
             yield f"{name}: {document}"
@@ -193,6 +207,16 @@ def json_faults(place):
         yield f"bench: {documents['bench']}"
     if [r["pass"] for r in documents["cache show"]["records"]] != ["forward", "both gradients"] * 2:
         yield f"cache show: {documents['cache show']}"
+    if documents["cache export"]["files"] != documents["cache merge"]["files"] or \
+            documents["cache merge"]["files"] != [{"file": records, "good": True}]:
+        yield f"cache: {documents['cache export']}, {documents['cache merge']}"
+    if [line.strip() for line in place.run("explain", "fft", *FFT).stdout.splitlines() if line.strip()] != \
+            documents["explain fft"]["lines"]:
+        yield f"explain fft: {documents['explain fft']}"
+    exported = documents["cache export of kernels"]
+    if exported["plans"] != exported["plans_with_kernels"] or exported["plans"] < 1 or \
+            not any(name.endswith(".cubin") for name in os.listdir(exported["directory"])):
+        yield f"cache export --kernels: {with_kernels}"
     if documents["cache clear"]["removed"] != 1 or documents["cache verify"]["unverified"] != 0:
         yield f"cache: {documents['cache clear']}, {documents['cache verify']}"
     names = ["CUDA driver", "NVRTC", "cuBLAS", "cuFFT", "cuDNN"]
