@@ -141,15 +141,15 @@ static void print_comparison(const char *what, const comparison *c, int64_t of) 
 
 /* The directory of the cache, or where else the records are. */
 static const char *records_place(const table *t, char text[4200]) {
-    char report[4200];
-    if (conv_fft_cache_report(NULL, report, sizeof report, NULL, NULL) == CONV_FFT_SUCCESS) {
-        snprintf(text, 4200, "%.*s", (int)strcspn(report, "\n"), report);
-        if (t->measured && access(text, W_OK) != 0)
-            snprintf(text + strlen(text), 4200 - strlen(text), " cannot be written, so new ones are lost");
-    } else if (!t->measured)
+    char report[4200] = "";
+    const bool usable = conv_fft_cache_report(NULL, report, sizeof report, NULL, NULL) == CONV_FFT_SUCCESS;
+    snprintf(text, 4200, "%.*s", usable ? (int)strcspn(report, "\n") : 0, report);
+    if (!t->measured && (!usable || access(text, F_OK) != 0))
         snprintf(text, 4200, "in the folders of CONV_FFT_TUNE_PATH");
-    else
+    else if (!usable)
         snprintf(text, 4200, "in memory only, so they are lost: %s", conv_fft_last_error());
+    else if (t->measured && access(text, W_OK) != 0)
+        snprintf(text + strlen(text), 4200 - strlen(text), " cannot be written, so new ones are lost");
     return text;
 }
 

@@ -70,7 +70,8 @@ def _of_file(line):
 
 
 def tune(problems: Problems, device: Union[str, int] = "auto", *, mode: str = "measure", milliseconds: int = 0,
-         again: bool = False, workspace_limit: int = 0, progress: Optional[Callable[[int, int], Any]] = None) -> None:
+         again: bool = False, workspace_limit: int = 0,
+         progress: Optional[Callable[[int, int], Any]] = None) -> Dict[str, Any]:
     """Measure strategies for layers and keep the records of the fastest in the cache directory and in this process.
 
     problems        a problem line, a file of such lines, or an iterable of Problem and lines. A relative name that
@@ -86,7 +87,17 @@ def tune(problems: Problems, device: Union[str, int] = "auto", *, mode: str = "m
     Ctrl-C in the main thread ends the tuning at once. What was measured so far stays. A step of a search that runs
     then is finished in the background.
     A problem that fails does not stop the others; the first failure is raised in the end, as conv_fft.Error. Nor does
-    a line that is not a problem: in the end conv_fft.InvalidArgument names each with its file and line number."""
+    a line that is not a problem: in the end conv_fft.InvalidArgument names each with its file and line number.
+
+    Returns a dict, as the program's `conv-fft tune --json` prints (docs/program.md):
+    rows            for each problem a dict for forward and one for both gradients. Keys: problem, passes (bits: 1
+                    forward, 2 backward data, 4 backward weights), strategy (lines joined by "; "), ms, model_ms (of
+                    the cost model's choice), baseline_ms (of the best algorithm of another library),
+                    workspace_bytes. What is not known is None: strategy and all times of a row without a record
+    step_ms         the sum of the times: one training step of the problems, each counted once
+    tuned           the number of rows with a record
+    model, baseline over the rows with both times: a dict with speedup, tuned_ms, other_ms (sums of milliseconds) and
+                    rows; None: there is none"""
     listed, bad = read_problems(problems)
     array = (structs.Problem * len(listed))(*(problem.struct for problem in listed))
     options = structs.PlanOptions()
@@ -102,35 +113,60 @@ def tune(problems: Problems, device: Union[str, int] = "auto", *, mode: str = "m
 
     try:
         _measuring.call(run, options, progress)
-        _warn_of_unmeasured(listed, handle, options)
+        rows = _rows_of(listed, handle, options)
     finally:
         forget_plans()  # older plans would keep their strategies; an interrupted call has some records, too
     if bad:
         raise bad
+    return {"rows": rows, "step_ms": sum(row["ms"] or 0.0 for row in rows),
+            "tuned": sum(row["ms"] is not None for row in rows),
+            **{name: _comparison(rows, name + "_ms") for name in ("model", "baseline")}}
 
 
-def _warn_of_unmeasured(problems, handle, options):
-    """Name the problems whose searches ended without a record."""
-    measured, limit = set(), options.workspace_limit
-    classes = 0, limit and 1 << limit.bit_length() - 1  # docs/tuning.md: the key of a record
+def _comparison(rows, other):
+    """The gain over the rows that have the time `other`; None: there is none."""
+    both = [row for row in rows if row[other] is not None]
+    if not both:
+        return None
+    tuned_ms, other_ms = sum(row["ms"] for row in both), sum(row[other] for row in both)
+    return {"speedup": other_ms / tuned_ms, "tuned_ms": tuned_ms, "other_ms": other_ms, "rows": len(both)}
+
+
+def _rows_of(problems, handle, options):
+    """The records that plans of these problems take. Name the sets of passes whose searches ended without one."""
+    found, measured, limit = {}, set(), options.workspace_limit
+    of_limit = limit and 1 << limit.bit_length() - 1  # docs/tuning.md: the key of a record
 
     def visit(pointer, _):
         r = pointer.contents
-        fits = r.workspace_class in classes and (not limit or r.workspace_bytes <= limit)
-        if not r.keep and fits and r.tuning >= options.tuning:
-            measured.add((r.problem.decode(), r.pass_))
+        key = r.problem.decode(), r.pass_
+        fits = r.workspace_class in (0, of_limit) and (not limit or r.workspace_bytes <= limit)
+        if r.keep or not fits:
+            return 0
+        if r.tuning >= options.tuning:
+            measured.add(key)
+        if key not in found or r.workspace_class:  # a record of the limit is taken before one without a limit
+            found[key] = {"strategy": r.strategy.decode(), "ms": r.ms,
+                          "model_ms": r.model_ms if r.model_ms >= 0 else None,
+                          "baseline_ms": r.direct_ms if r.direct_ms >= 0 else None,
+                          "workspace_bytes": r.workspace_bytes}
         return 0
 
     check(lib.conv_fft_tune_foreach(handle, structs.TuneVisit(visit), None))
-    lines = [problem.line for problem in problems if problem.struct.batch and not any(
-        any(getattr(problem.struct, field)) for field in ("x_stride", "y_stride", "w_stride"))]
-    missing = ["%s of %s" % (name, line) for line in dict.fromkeys(lines)
-               for name, passes in (("forward", structs.FORWARD), ("backward", structs.BACKWARD))
-               if (line, passes) not in measured]
+    # Problems with strides have no records: the line does not name the strides.
+    keys = [(problem.line, passes) for problem in problems if not any(
+        any(getattr(problem.struct, field)) for field in ("x_stride", "y_stride", "w_stride"))
+        for passes in (structs.FORWARD, structs.BACKWARD)]
+    batches = {problem.line: problem.struct.batch for problem in problems}
+    missing = ["%s of %s" % ("forward" if passes == structs.FORWARD else "backward", line)
+               for line, passes in dict.fromkeys(keys) if batches[line] and (line, passes) not in measured]
     if missing:
         warnings.warn("conv_fft.tune: %d not measured: %s; a larger milliseconds gives more time"
                       % (len(missing), "; ".join(missing[:8]) + ("; ..." if len(missing) > 8 else "")),
                       RuntimeWarning, stacklevel=3)
+    unknown = dict.fromkeys(("strategy", "ms", "model_ms", "baseline_ms", "workspace_bytes"))
+    return [{"problem": line, "passes": passes, **found.get((line, passes), unknown)}
+            for line, passes in dict.fromkeys(keys)]
 
 
 def candidates(problem: Union[Problem, str], device: Union[str, int] = "auto", *, mode: str = "off",

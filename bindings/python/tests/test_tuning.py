@@ -40,10 +40,36 @@ def test_tune_records_export_and_merge(tmp_path):
         conv_fft.cache.load(network, "cpu")
 
 
+def test_tune_returns_what_plans_take():
+    """The rows are the records of the problems, each once, and the sums are those of the rows."""
+    summary = conv_fft.tune([*LINES, LINES[0], "in=0x2x9x9 kernel=3x3"], "cpu", milliseconds=1000)
+    rows = summary["rows"]
+    assert [row["passes"] for row in rows] == [1, 6] * 3
+    problems = [conv_fft.Problem.parse(line).line for line in (*LINES, "in=0x2x9x9 kernel=3x3")]
+    assert [row["problem"] for row in rows] == [line for line in problems for _ in range(2)]
+    assert all(value is None for row in rows[4:] for key, value in row.items() if key not in ("problem", "passes"))
+    records = {(record["problem"], record["passes"]): record for record in conv_fft.cache.records("cpu")}
+    for row in rows[:4]:
+        record = records[row["problem"], row["passes"]]
+        assert {key: row[key] for key in ("strategy", "ms", "model_ms", "workspace_bytes")} == \
+            {key: record[key] for key in ("strategy", "ms", "model_ms", "workspace_bytes")}
+        plan = conv_fft.Plan(row["problem"], "cpu")
+        passes = ["forward"] if row["passes"] == 1 else ["backward_data", "backward_weights"]
+        assert row["strategy"] == "; ".join(plan.describe(name)["strategy"] for name in passes)
+    assert summary["tuned"] == 4 and summary["step_ms"] == pytest.approx(sum(row["ms"] for row in rows[:4]))
+    assert summary["baseline"] is None
+    both = [row for row in rows if row["model_ms"] is not None]
+    gain = sum(row["model_ms"] for row in both) / sum(row["ms"] for row in both)
+    assert summary["model"]["speedup"] == pytest.approx(gain) and summary["model"]["rows"] == len(both)
+    limited = conv_fft.tune(LINES[:1], "cpu", milliseconds=1000, workspace_limit=1 << 30)
+    assert limited["tuned"] == 2 and all(row["workspace_bytes"] <= 1 << 30 for row in limited["rows"])
+
+
 def test_tune_says_what_was_not_measured():
     large = "in=8x32x64x64 out=32 kernel=5x5"
     with pytest.warns(RuntimeWarning, match="2 not measured: forward of in=8x32x64x64 .*; backward of in=8x32x64x64"):
-        conv_fft.tune([large, large, "in=0x2x9x9 kernel=3x3"], "cpu", milliseconds=1)
+        summary = conv_fft.tune([large, large, "in=0x2x9x9 kernel=3x3"], "cpu", milliseconds=1)
+    assert summary["tuned"] == 0 and summary["model"] is None and summary["step_ms"] == 0
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         conv_fft.tune(LINES, "cpu", milliseconds=1000)
