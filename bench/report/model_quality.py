@@ -11,7 +11,7 @@ MODES = ["off", "measure"]
 
 def read_quality(path):
     """The conditions, and the rows as dicts. A negative time means that the exhaustive search did not time a
-    strategy."""
+    strategy. Without a strategy of mode measure, that search was not run."""
     lines = path.read_text(encoding="utf-8").splitlines() if path.exists() else []
     if not lines:
         return [], []
@@ -44,7 +44,7 @@ def quality_lines(path):
              "|---|---|---:|---:|---:|---:|---:|---|---:|"]
     for mode in MODES:
         for name in ["forward", "backward", None]:
-            of_set = [row for row in rows if name in (None, row["pass"])]
+            of_set = [row for row in rows if name in (None, row["pass"]) and row[mode]]
             found = ratios_of(of_set, mode)
             if not found:
                 continue
@@ -58,7 +58,9 @@ def quality_lines(path):
               % max(row["reach"] for row in rows)]
     seconds = {mode: sum({row["case"]: row[mode + "_s"] for row in rows}.values())
                for mode in ("measure", "exhaustive")}
-    lines += ["", "%d cases. The exhaustive searches timed %d strategies in %.0f s, those of mode `measure` took "
-              "%.0f s, %.1f %% of that." % (len(cases), sum(row["timed"] for row in rows), seconds["exhaustive"],
-                                            seconds["measure"], 100 * seconds["measure"] / seconds["exhaustive"])]
-    return lines
+    exhaustive = "%d cases. The exhaustive searches timed %d strategies in %.0f s" % (
+        len(cases), sum(row["timed"] for row in rows), seconds["exhaustive"])
+    if all(row["measure"] for row in rows):
+        exhaustive += ", those of mode `measure` took %.0f s, %.1f %% of that" % (
+            seconds["measure"], 100 * seconds["measure"] / seconds["exhaustive"])
+    return lines + ["", exhaustive + "."]

@@ -191,6 +191,8 @@ int measure_quality(const quality_options *o, conv_fft_context *context, const n
                    all.first[set], model.first[set], best_few.first[set]);
         }
         fflush(stdout);
+        if (candidates)
+            fflush(candidates);
     }
     failed |= close_candidates(candidates);
     print_ratios("off", &off);
