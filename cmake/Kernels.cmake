@@ -18,6 +18,7 @@ function(conv_fft_embed variable output)
 endfunction()
 
 set(mma fbfft/common/mma.cuh)
+set(slices conv/gpu/slice_adder.h conv/gpu/slices.cuh)
 conv_fft_embed(cf_fbfft_kernel_text kernel_text core/host_device.h fbfft/common/platform.cuh fbfft/common/complex.cuh
                fbfft/common/register_dft.cuh fbfft/warp/warp_line.cuh fbfft/warp/geometry.h fbfft/common/async_copy.cuh
                fbfft/warp/real2d.cuh fbfft/warp/real1d.cuh fbfft/warp/real1d_warp.cuh fbfft/common/storage.cuh
@@ -29,8 +30,8 @@ conv_fft_embed(cf_c2c_fp16_kernel_text half_text ${mma} fbfft/common/fp16_dft.cu
                fbfft/c2c_fp16/step.cuh fbfft/c2c_fp16/tile.cuh)
 conv_fft_embed(cf_tensor_fft_kernel_text matrix_text ${mma} fbfft/common/fp16_dft.cuh fbfft/tensor_core/geometry.h
                fbfft/tensor_core/plane.cuh fbfft/tensor_core/plane_load.cuh fbfft/tensor_core/scales.cuh
-               fbfft/tensor_core/plane_forward.cuh fbfft/tensor_core/plane_inverse.cuh
-               fbfft/tensor_core/line_twiddles.cuh fbfft/tensor_core/line_addressing.cuh
+               fbfft/tensor_core/plane_forward.cuh fbfft/tensor_core/line_addressing.cuh
+               fbfft/tensor_core/plane_rows.cuh fbfft/tensor_core/plane_inverse.cuh fbfft/tensor_core/line_twiddles.cuh
                fbfft/tensor_core/line_forward.cuh fbfft/tensor_core/line_inverse.cuh
                fbfft/tensor_core/dft_matrix_config.cuh fbfft/tensor_core/dft_matrix_build.cuh
                fbfft/tensor_core/dft_matrix_taps.cuh fbfft/tensor_core/dft_matrix.cuh
@@ -41,21 +42,23 @@ conv_fft_embed(cf_fused_kernel_text fused_text conv/fused/plane_access.cuh conv/
                conv/fused/nhwc_vectors.cuh conv/fused/nhwc_io.cuh conv/fused/call.h conv/fused/geometry.h
                conv/fused/nhwc_transpose.cuh
                conv/fused/fused_call.cuh conv/fused/load_store.cuh conv/fused/bins.cuh conv/fused/products.cuh
-               conv/fused/shared_memory.cuh conv/fused/weight_sums.cuh conv/fused/add_slices.cuh
+               conv/fused/shared_memory.cuh conv/fused/weight_sums.cuh
                conv/fused/register_tasks.cuh conv/fused/packed_words.cuh conv/fused/bulk_copy.cuh
                conv/fused/prefetch_weights.cuh conv/fused/whole_rows.cuh conv/fused/whole_rows_fft.cuh
                conv/fused/register_resident.cuh conv/fused/kernel.cuh)
 conv_fft_embed(cf_long1d_kernel_text long1d_text conv/long1d/butterfly_tree.cuh conv/long1d/geometry.h
                conv/long1d/line_geometry.cuh conv/long1d/root_tables.cuh conv/long1d/line_fft.cuh conv/long1d/call.h
                conv/long1d/line_io.cuh conv/long1d/line.cuh conv/long1d/four_step.cuh)
+conv_fft_embed(cf_slices_kernel_text slices_text core/host_device.h fbfft/common/platform.cuh fbfft/common/complex.cuh
+               fbfft/common/storage.cuh ${slices})
 conv_fft_embed(cf_toeplitz_kernel_text toeplitz_text core/host_device.h fbfft/common/platform.cuh
                fbfft/common/complex.cuh fbfft/common/storage.cuh ${mma} conv/toeplitz/call.h conv/toeplitz/geometry.h
-               conv/toeplitz/tile.cuh conv/toeplitz/tf32.cuh conv/toeplitz/signals.cuh conv/toeplitz/weights.cuh
-               conv/toeplitz/channels_last.cuh conv/toeplitz/channels_last_weights.cuh)
+               conv/toeplitz/tile.cuh conv/toeplitz/tf32.cuh conv/toeplitz/signals.cuh ${slices}
+               conv/toeplitz/weights.cuh conv/toeplitz/channels_last.cuh conv/toeplitz/channels_last_weights.cuh)
 conv_fft_embed(cf_spatial_kernel_text spatial_text core/host_device.h fbfft/common/platform.cuh
                fbfft/common/complex.cuh fbfft/common/storage.cuh fbfft/common/padding.cuh conv/spatial/call.h
                conv/spatial/geometry.h conv/spatial/strips.cuh conv/spatial/channels_last.cuh
-               conv/spatial/channels_first.cuh conv/spatial/gradient.cuh)
+               conv/spatial/channels_first.cuh ${slices} conv/spatial/gradient.cuh)
 conv_fft_embed(cf_cgemm_kernel_text product_text ${mma} conv/gpu/gemm/call.h conv/gpu/gemm/geometry.h
                conv/gpu/gemm/wgmma.cuh conv/gpu/gemm/cgemm_split_fp16.cuh conv/gpu/gemm/cgemm_fp16_config.cuh
                conv/gpu/gemm/cgemm_fp16_copy.cuh conv/gpu/gemm/cgemm_fp16_scales.cuh

@@ -79,7 +79,7 @@ static conv_fft_status run_once(const session *run, const gemm_job *job, const c
         return gemm_half_cublas(job);
     if (impl != COPY)
         return device->ops->product(device, &desc[impl], block_of(job, 0), block_of(job, 1), block_of(job, 2), false,
-                                    run->stream);
+                                    NULL, run->stream);
     const size_t bytes = gemm_bytes(job, 0) + gemm_bytes(job, 1) + gemm_bytes(job, 2);
     return cf_gpu_copy(run->gpu, run->copy[0], run->copy[1], bytes / 2, run->stream);
 }

@@ -159,9 +159,11 @@ typedef struct cf_device_ops {
     conv_fft_status (*inverse)(const cf_transform *transform, cf_block block, void *tensor, cf_origin origin,
                                const void *bias, bool accumulate, void *scratch, struct CUstream_st *stream);
     /* One product per bin and group. The three blocks cover the same groups. The blocks of X and Y cover the same rows,
-     * the block of W covers all rows of W. `accumulate` adds to the result's old contents. */
+     * the block of W covers all rows of W. `accumulate` adds to the result's old contents. scratch: product_scratch()
+     * bytes, aligned to 64, or NULL: then long sums may take longer. */
     conv_fft_status (*product)(cf_device *device, const cf_cgemm_desc *desc, cf_block x, cf_block w, cf_block y,
-                               bool accumulate, struct CUstream_st *stream);
+                               bool accumulate, void *scratch, struct CUstream_st *stream);
+    size_t (*product_scratch)(const cf_device *device, const cf_cgemm_desc *desc); /* NULL: no scratch is used */
     /* Convolutions by their definition. These operations are NULL on GPUs, where family `spatial` has kernels of its
      * own. */
     conv_fft_status (*convolution_create)(cf_device *device, const cf_convolution_desc *desc,

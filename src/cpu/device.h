@@ -31,7 +31,7 @@ conv_fft_status cf_cpu_forward(const cf_transform *transform, const void *tensor
 conv_fft_status cf_cpu_inverse(const cf_transform *transform, cf_block block, void *tensor, cf_origin origin,
                                const void *bias, bool accumulate, void *scratch, struct CUstream_st *stream);
 conv_fft_status cf_cpu_cgemm(cf_device *device, const cf_cgemm_desc *desc, cf_block x, cf_block w, cf_block y,
-                             bool accumulate, struct CUstream_st *stream);
+                             bool accumulate, void *scratch, struct CUstream_st *stream);
 conv_fft_status cf_cpu_convolution_create(cf_device *device, const cf_convolution_desc *desc,
                                           cf_convolution **convolution);
 void cf_cpu_convolution_destroy(cf_convolution *convolution);

@@ -91,8 +91,9 @@ static void check_product(generator *g, cf_cgemm_desc d, int64_t groups, int64_t
                             ref_store(d.dtype, (char *)result->block.data + (size_t)(place + k) * size, NAN);
                     }
                 }
-    assert_int_equal(device->base.ops->product(&device->base, &d, m[0].block, m[1].block, m[2].block, accumulate, NULL),
-                     CONV_FFT_SUCCESS);
+    assert_int_equal(
+        device->base.ops->product(&device->base, &d, m[0].block, m[1].block, m[2].block, accumulate, NULL, NULL),
+        CONV_FFT_SUCCESS);
     const double depth = (double)(d.kind == CF_CGEMM_FORWARD         ? d.in_columns
                                   : d.kind == CF_CGEMM_BACKWARD_DATA ? d.out_columns
                                                                      : rows);
@@ -162,8 +163,9 @@ static void long1d_sums(void) {
                                  .bins = 1,
                                  .in_columns = columns,
                                  .out_columns = columns};
-        assert_int_equal(device->base.ops->product(&device->base, &d, m[0].block, m[1].block, m[2].block, false, NULL),
-                         CONV_FFT_SUCCESS);
+        assert_int_equal(
+            device->base.ops->product(&device->base, &d, m[0].block, m[1].block, m[2].block, false, NULL, NULL),
+            CONV_FFT_SUCCESS);
         const double exact = (double)rows * (double)x[0] * (double)y[0];
         for (int i = 0; i < columns * columns; ++i)
             assert_true(fabs((double)w[2 * i] - exact) <= 40 * ref_dtype_roundoff(CONV_FFT_FP32) * exact);
@@ -216,7 +218,7 @@ static void test_other_openmp(void **state) {
     matrix x = matrix_create(&g, CONV_FFT_FP32, 1, d.bins, 25, d.in_columns),
            w = matrix_create(&g, CONV_FFT_FP32, 1, d.bins, d.out_columns, d.in_columns),
            y = matrix_create(&g, CONV_FFT_FP32, 1, d.bins, 25, d.out_columns);
-    assert_int_equal(other->ops->product(other, &d, x.block, w.block, y.block, false, NULL), CONV_FFT_SUCCESS);
+    assert_int_equal(other->ops->product(other, &d, x.block, w.block, y.block, false, NULL, NULL), CONV_FFT_SUCCESS);
     assert_int_equal(seen->products, d.bins);
     assert_int_equal(seen->on_several_threads, 0);
     assert_int_equal(get_threads(), FAKE_OPENBLAS_THREADS);

@@ -33,6 +33,7 @@ static void tiles_fit_the_gpu(void **unused) {
     cf_gpu_properties gpus[] = {gpu_properties_of("data/gpus/h200.txt"), gpu_properties_of("data/gpus/a100.txt"),
                                 gpu_properties_of("data/gpus/a100.txt")};
     gpus[2].shared_per_block = gpus[2].shared_per_multiprocessor = 101376; /* as compute capability 8.6 has */
+    int few = 0;
     for (int g = 0; g < 3; ++g)
         for (int i = 0; i < PRODUCT_CASES; ++i) {
             const cf_cgemm_desc d = product_case(i);
@@ -49,9 +50,16 @@ static void tiles_fit_the_gpu(void **unused) {
             /* Blocks cover the whole result, and no block is empty. */
             const int m = cf_cgemm_rows(&c), n = cf_cgemm_columns(&c);
             assert_int_equal(cf_cgemm_tiles(&c, d.rows), ((rows + m - 1) / m) * ((columns + n - 1) / n));
+            /* Blocks share sums over many rows, where they are too few, and each has several chunks of its own. */
+            const int64_t blocks = cf_cgemm_tiles(&c, d.rows) * d.bins * d.groups * c.row_slices;
+            assert_true(c.row_slices == 1 ||
+                        (c.kind == CF_CGEMM_BACKWARD_WEIGHTS && d.groups == 1 &&
+                         blocks <= gpus[g].multiprocessors * c.blocks && d.rows / c.row_slices >= c.slices * c.chunk));
+            few += c.row_slices > 1 && d.rows == 100000;
             /* A kernel that is compiled for the whole batch also runs parts of it. */
             assert_true(cf_cgemm_tiles(&c, 1) >= 1);
         }
+    assert_int_equal(few, 3 * PRODUCT_TYPES);
 }
 
 /* -------------------------------------------------------------------------------------------------------------

@@ -87,9 +87,13 @@ static double compare(const cf_gpu *gpu, const cf_cgemm_desc *d, const matrices 
     const size_t bytes = (size_t)result->count * sizeof(number);
     number *const got = test_alloc(bytes);
     double errors = 0, norm = 0;
+    const size_t scratch_bytes = device->ops->product_scratch(device, d);
+    void *scratch = NULL;
     for (int i = 0; i < 3; ++i)
         upload(gpu, &m[i], &m[i] == result && !accumulate);
-    assert_int_equal(device->ops->product(device, d, m[0].block, m[1].block, m[2].block, accumulate, NULL),
+    if (scratch_bytes > 0)
+        assert_int_equal(cf_gpu_allocate(gpu, scratch_bytes, &scratch), CONV_FFT_SUCCESS);
+    assert_int_equal(device->ops->product(device, d, m[0].block, m[1].block, m[2].block, accumulate, scratch, NULL),
                      CONV_FFT_SUCCESS);
     assert_int_equal(cf_gpu_download(gpu, got, result->block.data, bytes, NULL), CONV_FFT_SUCCESS);
     assert_int_equal(cf_gpu_synchronize(gpu, NULL), CONV_FFT_SUCCESS);
@@ -105,6 +109,7 @@ static double compare(const cf_gpu *gpu, const cf_cgemm_desc *d, const matrices 
         norm += size * size;
     }
     free(got);
+    cf_gpu_free(gpu, scratch);
     return sqrt(errors / norm);
 }
 
@@ -144,7 +149,8 @@ static void check(const cf_gpu *gpu, generator *g, cf_cgemm_desc d, bool accumul
                   error[0][2], error[1][0], error[1][1]);
     /* Short sums may cancel, and consist of few roundings of the split, which are small in long sums. */
     assert_true(error[0][1] <= 1.5 * error[0][0] + (depth < 16 ? 4e-7 : 3e-8));
-    assert_true(error[0][0] <= 1e-6 && error[0][2] <= 1e-6);
+    /* Long sums of cuBLAS lose more. */
+    assert_true(error[0][0] <= (depth > 4096 ? 1e-5 : 1e-6) && error[0][2] <= 1e-6);
     assert_true(error[1][0] <= 1e-3 && error[1][1] <= 5e-4 && error[1][2] <= 1e-6);
     free(exact);
     for (int i = 0; i < 3; ++i)
@@ -152,8 +158,9 @@ static void check(const cf_gpu *gpu, generator *g, cf_cgemm_desc d, bool accumul
 }
 
 static const int64_t extents[][5] = {/* groups, bins, rows, in, out */
-                                     {2, 3, 5, 7, 3},     {1, 1, 1, 1, 1},     {3, 2, 33, 17, 65}, {1, 5, 128, 64, 64},
-                                     {2, 2, 130, 66, 34}, {1, 3, 20, 200, 48}, {1, 1, 700, 40, 8}, {1, 2, 64, 3, 96}};
+                                     {2, 3, 5, 7, 3},      {1, 1, 1, 1, 1},     {3, 2, 33, 17, 65}, {1, 5, 128, 64, 64},
+                                     {2, 2, 130, 66, 34},  {1, 3, 20, 200, 48}, {1, 1, 700, 40, 8}, {1, 2, 64, 3, 96},
+                                     {1, 3, 20011, 20, 36}}; /* long sums, which blocks share */
 static const char *const kind_names[] = {"forward", "backward-data", "backward-weights"};
 enum {
     EXTENTS = sizeof extents / sizeof extents[0],

@@ -36,6 +36,9 @@ static const struct {
     {"in=3x16x20x23 out=8 kernel=4x5 pad=2 groups=2 layout=last w=fp32", 2},
     {"in=3x8x120 out=8 kernel=9 pad=4 w=fp32", 2},
     {"in=70x33x9x9 out=66 kernel=3x3 layout=last", 1},
+    /* Planes on tensor cores whose rows are odd */
+    {"in=3x16x32x32 out=12 kernel=6x6", 1},
+    {"in=2x8x64x64 out=6 kernel=10x10", 1},
 };
 
 enum {

@@ -88,6 +88,8 @@ static const struct {
      {"basis=65536 tiles=1", "basis=131072 tiles=1", NULL}},
     {"in=2x2x100000 out=2 groups=2 kernel=200 pad=100",
      {"basis=262144 tiles=1", "basis=524288 tiles=1", "basis=2097152 tiles=1"}},
+    {"in=40x1x1024 out=1 kernel=33 pad=16", {"basis=2048 tiles=1", NULL, NULL}},
+    {"in=300x1x90 out=1 kernel=9 pad=4", {"basis=100 tiles=1", NULL, NULL}},
     {"in=5x3x100 out=8 kernel=9 pad=4", {"basis=105 tiles=1", "basis=24 tiles=7", NULL}},
     {"in=5x8x100 out=3 kernel=9 pad=4 dtype=fp16", {"basis=108 tiles=1", "basis=27 tiles=6", NULL}},
 };

@@ -112,6 +112,16 @@ static const struct {
     {.rank = 2, .basis = {32, 32}, .channels = 16, .order = MAJOR, .dtype = CONV_FFT_BF16, .halves = true},
     {.rank = 2, .basis = {64, 64}, .channels = 64, .order = MAJOR, .halves = true, .spills = 64},
     {.rank = 2, .basis = {32, 32}, .extent = {30, 30}, .channels = 128, .order = MAJOR, .halves = true},
+    /* rows through shared memory: plane_inverse.cuh */
+    {.rank = 2,
+     .basis = {64, 64},
+     .extent = {55, 55},
+     .channels = 64,
+     .order = MAJOR,
+     .dtype = CONV_FFT_FP16,
+     .halves = true},
+    {.rank = 2, .basis = {32, 32}, .extent = {27, 27}, .channels = 64, .order = MAJOR, .halves = true},
+    {.rank = 2, .basis = {64, 64}, .extent = {55, 55}, .channels = 64, .order = MAJOR, .halves = true},
     /* short_line_forward.cuh, short_line_inverse.cuh */
     {.rank = 1,
      .basis = {128},

@@ -7,6 +7,7 @@
 
 #include <cmocka.h>
 
+#include "conv/gpu/slices.h"
 #include "conv/long1d/long1d.h"
 #include "support/kernel_cases.h"
 #include "support/nvrtc_compile.h"
@@ -41,7 +42,21 @@ static void add_for(nvrtc_list *list, const char *file, int step) {
                 add_pass(list, &long_cases[i], pass, &properties);
 }
 
+/* The kernel that adds slices: few, in one batch for each thread, in several. */
+static void add_adders(nvrtc_list *list) {
+    static const int slices[] = {8, 100, 720};
+    static const conv_fft_dtype types[] = {CONV_FFT_FP32, CONV_FFT_FP64};
+    const cf_gpu_properties properties = gpu_properties_of("data/gpus/h200.txt");
+    for (int i = 0; i < 6; ++i) {
+        char name[64];
+        snprintf(name, sizeof name, "%d slices, type %d", slices[i / 2], i % 2);
+        nvrtc_kernel *const kernel = nvrtc_list_add(list, &properties, 0, "slices", name);
+        assert_int_equal(cf_slices_source(slices[i / 2], types[i % 2], &kernel->source), CONV_FFT_SUCCESS);
+    }
+}
+
 static void add_kernels(nvrtc_list *list) {
+    add_adders(list);
     add_for(list, "data/gpus/h200.txt", 3);
     add_for(list, "data/gpus/a100.txt", 5);
 }

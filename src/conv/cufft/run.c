@@ -126,7 +126,7 @@ static conv_fft_status store(const runner *r, int operand, void *tensor, const v
 
 static conv_fft_status multiply(const runner *r, bool accumulate, cf_stage_kind stage) {
     CF_FORWARD(r->plan->device->ops->product(r->plan->device, &r->pass->product, block_of(r, CF_X), block_of(r, CF_W),
-                                             block_of(r, CF_Y), accumulate, r->call->stream));
+                                             block_of(r, CF_Y), accumulate, NULL, r->call->stream));
     cf_stage_done(r->plan, r->call, stage);
     return CONV_FFT_SUCCESS;
 }

@@ -4,6 +4,7 @@
 
 #include "conv/fused/state.h"
 #include "conv/gpu/device.h"
+#include "conv/gpu/slices.h"
 #include "conv/plan/spectra.h"
 #include "core/dtype.h"
 #include "cuda/jit/build_list.h"
@@ -103,22 +104,20 @@ static conv_fft_status prepare(conv_fft_plan *plan, int pass) {
 
 conv_fft_status cf_fused_source(const cf_fused_config *c, int kernel, cf_source *source) {
     const int transpose = kernel - (cf_fused_variants(c) + (c->slices > 1));
-    const bool adds = transpose < 0 && kernel == cf_fused_variants(c),
-               doubles = c->tile[0][0].problem.fft.transform.spectrum.dtype == CONV_FFT_FP64;
+    const conv_fft_dtype dtype = c->tile[0][0].problem.fft.transform.spectrum.dtype;
+    if (transpose < 0 && kernel == cf_fused_variants(c))
+        return cf_slices_source(c->slices, dtype, source);
     char tail[8192];
     cf_text t = {tail, sizeof tail, 0};
-    if (adds)
-        cf_text_add(&t, "CF_ADD_SLICES_KERNEL(%d, %d, %s)\n", cf_fused_adding_threads(c),
-                    cf_fused_has_many_slices(c) ? 16 : 1, cf_fused_has_many_slices(c) ? "true" : "false");
-    else if (transpose >= 0)
+    if (transpose >= 0)
         cf_nhwc_transpose_emit(&c->transpose, transpose, &t);
     else
         cf_fused_emit(c, kernel, &t);
     *source = (cf_source){.name = "cf_fused",
-                          .options = {CF_FFT_OPTION, doubles ? "-DCF_REAL=double" : NULL},
-                          .dynamic_shared = adds ? 0 : (size_t)(transpose >= 0 ? c->transpose.shared : c->shared),
+                          .options = {CF_FFT_OPTION, dtype == CONV_FFT_FP64 ? "-DCF_REAL=double" : NULL},
+                          .dynamic_shared = (size_t)(transpose >= 0 ? c->transpose.shared : c->shared),
                           .pdl_wait = true,
-                          .work = adds || transpose >= 0 ? 0 : 2};
+                          .work = transpose >= 0 ? 0 : 2};
     return cf_fbfft_set_text(source, cf_fused_kernel_text, &t);
 }
 

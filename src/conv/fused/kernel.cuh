@@ -2,7 +2,6 @@
 /* The entry points of family `fused`. */
 #pragma once
 
-#include "conv/fused/add_slices.cuh"
 #include "conv/fused/register_resident.cuh"
 #include "conv/fused/weight_sums.cuh"
 

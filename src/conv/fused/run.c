@@ -4,6 +4,7 @@
 
 #include "conv/fused/call.h"
 #include "conv/fused/state.h"
+#include "conv/gpu/slices.h"
 #include "conv/plan/spectra.h"
 #include "core/dtype.h"
 #include "cuda/jit/launch.h"
@@ -12,7 +13,6 @@ static const cf_parameter fused_parameters[] = {
     {sizeof(cf_fused_call), CF_ADDRESS(cf_fused_call, x.memory) | CF_ADDRESS(cf_fused_call, y.memory) |
                                 CF_ADDRESS(cf_fused_call, bias) | CF_ADDRESS(cf_fused_call, weights)},
     {0, 0}};
-static const cf_parameter add_parameters[] = {{sizeof(void *), 1}, {sizeof(int64_t), 0}, {sizeof(int64_t), 0}, {0, 0}};
 
 static cf_fused_side side_of(const cf_tensor *t, const void *memory) {
     return (cf_fused_side){memory, t->sample_stride, t->group_stride};
@@ -93,11 +93,9 @@ static conv_fft_status run_weights(const conv_fft_plan *plan, const cf_fused_sta
         CF_FORWARD(make_planes(state, &call.y, workspace, has_planes(plan, c), c->stream));
     CF_FORWARD(launch(state, &call, c->stream));
     if (state->add) {
-        int64_t count = config->groups * config->in * config->out * config->bins, slices = config->slices;
-        const unsigned threads = (unsigned)cf_fused_adding_threads(config);
-        const cf_launch shape = {{(unsigned)cf_ceil_div(count, threads), 1, 1}, {threads, 1, 1}, 0, add_parameters};
-        void *parameters[] = {&spectra, &count, &slices};
-        CF_FORWARD(cf_kernel_launch(state->add, &shape, parameters, c->stream));
+        const int64_t count = config->groups * config->in * config->out * config->bins;
+        CF_FORWARD(cf_slices_add(state->add, &(cf_slice_sums){spectra, spectra, count, config->slices, false},
+                                 config->slices, plan->pass[CF_PASS_WEIGHTS].strategy.spectrum, c->stream));
     }
     cf_stage_done(plan, c, CF_STAGE_CONVOLVE_GW);
     CF_FORWARD(transform_weights(state, c->gw, spectra, c->flags & CONV_FFT_ACCUMULATE_GW, c->stream));

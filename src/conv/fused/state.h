@@ -20,14 +20,6 @@ typedef struct cf_fused_state {
 } cf_fused_state;
 
 /*
- * Whether slices are added in batches, by a kernel with a PDL trigger, so that the next kernel may begin beside it. On
- * an H200 this is faster for ConvNeXt's 56x56 (11 slices; channels-last 54), but a fifth slower for RepLKNet's 13x13 (8
- * slices). So only many slices are added that way.
- */
-static inline bool cf_fused_has_many_slices(const cf_fused_config *c) { return c->slices > 8; }
-static inline int cf_fused_adding_threads(const cf_fused_config *c) { return cf_fused_has_many_slices(c) ? 128 : 256; }
-
-/*
  * Bytes of transposed planes at the beginning of the workspace. A call for both gradients leaves the planes of gy there
  * for its second pass.
  */

@@ -275,6 +275,7 @@ static const cf_device_ops operations = {
     .forward_pair = forward_pair,
     .inverse = inverse,
     .product = cf_gpu_cgemm,
+    .product_scratch = cf_gpu_cgemm_scratch,
     .fold = cf_gpu_fold,
     .bias_gradient = cf_gpu_bias_gradient,
     .bias_scratch = cf_gpu_bias_scratch,

@@ -62,7 +62,7 @@ cf_tensor_view cf_tensor_view_of(const cf_tensor *tensor, int64_t samples, int64
 int64_t cf_view_elements(const cf_tensor_view *tensor);
 
 conv_fft_status cf_gpu_cgemm(cf_device *device, const cf_cgemm_desc *desc, cf_block x, cf_block w, cf_block y,
-                             bool accumulate, struct CUstream_st *stream);
+                             bool accumulate, void *scratch, struct CUstream_st *stream);
 /* Products by the library's own kernels. The bins of all groups must follow one another without gaps. */
 conv_fft_status cf_gpu_small_cgemm(cf_gpu_layers *layers, const cf_cgemm_desc *desc, const cf_block *x,
                                    const cf_block *w, const cf_block *y, int64_t bins, bool accumulate,
@@ -74,7 +74,8 @@ conv_fft_status cf_gpu_tensor_core_cgemm_list(cf_device *device, cf_cgemm_desc *
 /* Products on tensor cores, by a kernel that was compiled for the description. */
 void cf_gpu_cgemm_destroy(cf_cgemm *product);
 conv_fft_status cf_gpu_tensor_core_cgemm(const cf_cgemm_desc *desc, const cf_block *x, const cf_block *w,
-                                         const cf_block *y, bool accumulate, struct CUstream_st *stream);
+                                         const cf_block *y, bool accumulate, void *scratch, struct CUstream_st *stream);
+size_t cf_gpu_cgemm_scratch(const cf_device *device, const cf_cgemm_desc *desc);
 conv_fft_status cf_gpu_fold(cf_device *device, const cf_fold_desc *desc, const void *scratch, int64_t samples,
                             int64_t groups, void *tensor, bool accumulate, struct CUstream_st *stream);
 conv_fft_status cf_gpu_bias_gradient(cf_device *device, const cf_bias_desc *desc, const void *gy, void *gbias,

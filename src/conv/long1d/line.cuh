@@ -19,7 +19,9 @@
  *     long_lines        x, spectra of w              y (or gx from gy)                   LINES lines
  *     long1d_sums         x, gy                        sums over a slice of samples        a group, a slice
  *     long1d_both         x, gy, spectra of w          the same sums, and gx               a group, a slice
- *     long1d_gradient     sums of all slices           gw                                  a group
+ *     long1d_gradient     sums of few slices           gw                                  a group
+ *
+ * Where there are more slices, conv/gpu/slices.cuh adds them before long1d_gradient.
  *
  * The host prints a problem F (config.c) with: K (line_geometry.cuh), X, Y, W (line_io.cuh), C (four_step.cuh),
  * LINES, CONJUGATE (whether products take the conjugate of the weights), GROUPS_FIRST (whether neighbouring lines

@@ -7,6 +7,7 @@
 #ifndef CF_CONV_LONG1D_H
 #define CF_CONV_LONG1D_H
 
+#include "conv/gpu/slice_adder.h"
 #include "conv/plan/family.h"
 #include "cuda/jit/kernel.h"
 
@@ -72,6 +73,11 @@ static inline int64_t cf_long1d_points(const cf_long1d_config *c) { /* of a part
     return (int64_t)c->one.radix[0] * c->one.radix[1] * c->one.radix[2];
 }
 static inline int64_t cf_long1d_parts(const cf_long1d_config *c) { return (int64_t)c->column[0] * c->column[1]; }
+
+/* Whether another kernel adds the slices of gw before they are transformed back. */
+static inline bool cf_long1d_adds(const cf_long1d_config *c) {
+    return c->stage[CF_LONG1D_GRADIENT] && c->slices > CF_FEW_SLICES / 2;
+}
 
 /* The launch of a kernel for `groups` groups. */
 cf_launch cf_long1d_launch(const cf_long1d_config *config, cf_long1d_stage stage, int64_t groups);

@@ -24,8 +24,13 @@ void cf_long1d_predict(const cf_layer *layer, const cf_device *device, int pass,
     const double bytes = cf_cost_elements(x) * (double)cf_dtype_bytes(layer->x.dtype) +
                          cf_cost_elements(y) * (double)cf_dtype_bytes(layer->y.dtype) + pieces;
     const double spectra = groups * line;
-    cost[cf_cost_whole_passes[pass]] = cf_cost_of(device, bytes + spectra, transforms + products,
-                                                  device->calibration->long1d_rate * device->fused_flops);
+    cf_stage_cost *const whole = &cost[cf_cost_whole_passes[pass]];
+    *whole = cf_cost_of(device, bytes + spectra, transforms + products,
+                        device->calibration->long1d_rate * device->fused_flops);
+    /* Another kernel adds many slices. */
+    const double blocks = groups * fmax(1.0, points / (2.0 * CF_LONG1D_MAX_POINTS)), running = device->threads / 16.0;
+    if (pass == CF_PASS_WEIGHTS && fmin(rows, running / blocks) > CF_FEW_SLICES / 2)
+        whole->seconds += device->stage_seconds;
     cost[pass == CF_PASS_WEIGHTS ? CF_STAGE_STORE_GW : CF_STAGE_LOAD_W] =
         cf_cost_weights(device, spectra, cf_cost_weight_bytes(layer, pass), number, points);
 }

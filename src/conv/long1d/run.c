@@ -2,6 +2,7 @@
 /* A pass over long signals: its kernels, its memory, its launches. */
 #include "conv/long1d/long1d.h"
 
+#include "conv/gpu/slices.h"
 #include "conv/long1d/call.h"
 #include "core/arith.h"
 #include "core/dtype.h"
@@ -13,7 +14,7 @@
 struct cf_long1d {
     cf_gpu *gpu;
     cf_long1d_config config;
-    cf_kernel *kernel[CF_LONG1D_STAGES];
+    cf_kernel *kernel[CF_LONG1D_STAGES], *add; /* add: NULL unless cf_long1d_adds() */
 };
 
 conv_fft_status cf_long1d_create(cf_gpu *gpu, const cf_layer *layer, int pass, const cf_strategy *s, cf_long1d **made) {
@@ -33,12 +34,19 @@ conv_fft_status cf_long1d_list(cf_long1d *l, cf_build_list *list) {
         CF_FORWARD(cf_long1d_source(&l->config, (cf_long1d_stage)i, &source));
         CF_FORWARD(cf_build_list_add(list, &source, &l->kernel[i], NULL));
     }
+    if (cf_long1d_adds(&l->config)) {
+        cf_source source;
+        CF_FORWARD(cf_slices_source(l->config.slices, CONV_FFT_FP32, &source));
+        CF_FORWARD(cf_build_list_add(list, &source, &l->add, NULL));
+    }
     return CONV_FFT_SUCCESS;
 }
 
 void cf_long1d_destroy(cf_long1d *l) {
     for (int i = 0; l && i < CF_LONG1D_STAGES; ++i)
         cf_kernel_destroy(l->kernel[i]);
+    if (l)
+        cf_kernel_destroy(l->add);
     free(l);
 }
 
@@ -122,6 +130,12 @@ static conv_fft_status run_groups(const conv_fft_plan *plan, int pass, const cf_
     cf_stage_done(plan, c, kinds[pass]);
     if (!l->config.stage[CF_LONG1D_GRADIENT])
         return CONV_FFT_SUCCESS;
+    if (l->add) {
+        const int64_t count = groups * cf_long1d_parts(&l->config) * cf_long1d_points(&l->config),
+                      slices = l->config.slices;
+        CF_FORWARD(cf_slices_add(l->add, &(cf_slice_sums){call->sums, call->sums, count, slices, false}, slices,
+                                 CONV_FFT_FP32, c->stream));
+    }
     CF_FORWARD(launch_all(l, gradient, 2, last, groups, c->stream));
     cf_stage_done(plan, c, CF_STAGE_STORE_GW);
     return CONV_FFT_SUCCESS;
@@ -164,6 +178,7 @@ conv_fft_status cf_long1d_run(const conv_fft_plan *plan, int pass, const cf_long
             call.bias = (const char *)c->bias + g * (int64_t)cf_dtype_bytes(cf_tensor_bias_dtype(&layer->y));
         cf_long1d_call last = call;
         last.w = taps_of(layer, &layer->gw, c->gw, g);
+        last.slices = cf_long1d_adds(config) ? 1 : config->slices;
         last.accumulate = (c->flags & CONV_FFT_ACCUMULATE_GW) != 0;
         CF_FORWARD(run_groups(plan, pass, l, c, &call, &last, groups));
     }

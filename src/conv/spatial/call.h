@@ -3,10 +3,6 @@
 #ifndef CF_CONV_SPATIAL_CALL_H
 #define CF_CONV_SPATIAL_CALL_H
 
-enum {
-    CF_SPATIAL_ADDING_THREADS = 128 /* of a block of the kernel that adds slices */
-};
-
 /* A signal. Strides are in elements. Axes: depth, rows, columns. */
 typedef struct cf_spatial_side {
     const void *memory;

@@ -2,6 +2,7 @@
 /* Which layers the family computes, how a pass is divided into blocks, and the text of its kernels. */
 #include "conv/spatial/spatial.h"
 
+#include "conv/gpu/slice_adder.h"
 #include "conv/spatial/call.h"
 #include "core/arith.h"
 #include "core/dtype.h"
@@ -356,6 +357,7 @@ static const char *function_of(const cf_spatial_config *c, bool adds) {
 }
 
 conv_fft_status cf_spatial_source(const cf_spatial_config *c, bool adds, cf_source *source) {
+    const cf_slice_adder adder = cf_slice_adder_of(c->grid[1]);
     char tail[2048];
     cf_text t = {tail, sizeof tail, 0};
     cf_text_add(&t, "struct Problem {\ntypedef %s Storage;\ntypedef %s Weights;\ntypedef %s Bias;\n",
@@ -370,12 +372,14 @@ conv_fft_status cf_spatial_source(const cf_spatial_config *c, bool adds, cf_sour
         "= %d;\n",
         c->kernel[0], c->kernel[1], c->kernel[2], (int)c->mode, c->own, c->summed, c->vector, c->lanes, c->strips,
         c->across, c->down, c->planes, c->rows, c->shares, c->threads);
+    if (adds)
+        cf_text_add(&t, "static constexpr int ADD_SUMS = %d, ADD_SHARES = %d;\n", adder.sums, adder.shares);
     cf_text_add(&t, "static constexpr bool UNROLLED = %s;\n", is_unrolled(c) ? "true" : "false");
     cf_text_add(&t,
                 "static constexpr long long COLUMN = %lld, COLUMN_Y = %lld;\nstatic constexpr bool SKEWED = %s;\n};\n",
                 (long long)c->column[0], (long long)c->column[1], c->skewed ? "true" : "false");
     cf_text_add(&t, "CF_SPATIAL_KERNEL(%s, %d, %d)\n", function_of(c, adds),
-                adds ? CF_SPATIAL_ADDING_THREADS : c->threads, adds ? 1 : c->resident);
+                adds ? adder.sums * adder.shares : c->threads, adds ? 1 : c->resident);
     if (t.length >= t.bytes)
         return cf_fail(CONV_FFT_INTERNAL_ERROR, "the text of a kernel has %zu bytes; its buffer has %zu", t.length,
                        t.bytes - 1);
@@ -383,7 +387,8 @@ conv_fft_status cf_spatial_source(const cf_spatial_config *c, bool adds, cf_sour
                           .headers = {cf_spatial_kernel_text, NULL},
                           .text = strdup(tail),
                           .options = {CF_FFT_OPTION, NULL},
-                          .dynamic_shared = adds ? 0 : (size_t)c->shared,
+                          .dynamic_shared =
+                              adds ? (size_t)cf_slice_adder_shared(adder, (int)sizeof(float)) : (size_t)c->shared,
                           .pdl_wait = true};
     return source->text ? CONV_FFT_SUCCESS : cf_fail_memory(t.length + 1, "the text of a kernel");
 }

@@ -13,6 +13,7 @@
  */
 #pragma once
 
+#include "conv/gpu/slices.cuh"
 #include "conv/spatial/channels_first.cuh"
 #include "conv/spatial/channels_last.cuh"
 
@@ -221,15 +222,13 @@ template <class F> CF_DEVICE void spatial_weights_first(const cf_spatial_call &c
     sums.store(call, memory, filter, share < T::SHARES);
 }
 
-/* Adds the slices in their order: one thread for each tap of each filter. */
+/* Adds the slices: a sum is a tap of a filter. */
 template <class F> CF_DEVICE void spatial_add(const cf_spatial_call &call) {
     constexpr int TAPS = F::KERNEL_Z * F::KERNEL_Y * F::KERNEL_X;
-    const long long i = (long long)blockIdx.x * blockDim.x + threadIdx.x, count = call.channels * TAPS;
-    if (i >= count)
+    const long long i = sum_of_thread<F::ADD_SUMS>();
+    float total;
+    if (!add_slices<F::ADD_SUMS, F::ADD_SHARES>(total, call.sums, i, call.channels * TAPS, call.slices))
         return;
-    float total = 0;
-    for (long long slice = 0; slice < call.slices; ++slice)
-        total += __ldcg(call.sums + slice * count + i);
     const int tap = int(i % TAPS);
     TapSums<F>::write(call, i / TAPS, tap / (F::KERNEL_Y * F::KERNEL_X), tap / F::KERNEL_X % F::KERNEL_Y,
                       tap % F::KERNEL_X, total);

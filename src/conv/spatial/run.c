@@ -2,6 +2,7 @@
 /* Calls of spatial passes: one launch, and one more where the gradient of the weights has several slices. */
 #include "conv/spatial/spatial.h"
 
+#include "conv/gpu/slice_adder.h"
 #include "conv/plan/spectra.h"
 #include "conv/spatial/call.h"
 #include "core/arith.h"
@@ -43,9 +44,10 @@ static cf_spatial_taps taps_of(const cf_layer *layer, const cf_tensor *t, const 
 static conv_fft_status add_slices(const cf_spatial_state *state, cf_spatial_call *call, struct CUstream_st *stream) {
     const int *const kernel = state->config.kernel;
     const int64_t count = call->channels * kernel[0] * kernel[1] * kernel[2];
-    const cf_launch shape = {{(unsigned)cf_ceil_div(count, CF_SPATIAL_ADDING_THREADS), 1, 1},
-                             {CF_SPATIAL_ADDING_THREADS, 1, 1},
-                             0,
+    const cf_slice_adder adder = cf_slice_adder_of(call->slices);
+    const cf_launch shape = {{(unsigned)cf_ceil_div(count, adder.sums), 1, 1},
+                             {(unsigned)(adder.sums * adder.shares), 1, 1},
+                             (size_t)cf_slice_adder_shared(adder, (int)sizeof(float)),
                              parameters_of_call};
     void *parameters[] = {call};
     return cf_kernel_launch(state->add, &shape, parameters, stream);

@@ -209,9 +209,11 @@ static cf_workspace workspace(const conv_fft_plan *plan, int set, int64_t rows) 
                                      : operand == CF_X && i == CF_PASS_DATA ? rows * pass->gx_phases
                                                                             : rows;
             const size_t bytes = cf_align(plan->device->ops->transform_scratch(pass->transform[operand], own_rows));
-            if (bytes > scratch)
-                scratch = bytes;
+            scratch = (size_t)cf_max((int64_t)scratch, (int64_t)bytes);
         }
+        if (plan->device->ops->product_scratch)
+            scratch = (size_t)cf_max(
+                (int64_t)scratch, (int64_t)cf_align(plan->device->ops->product_scratch(plan->device, &pass->product)));
     }
     ws.gw = ws.w + w;
     ws.x = ws.gw + gw;

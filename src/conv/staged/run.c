@@ -74,7 +74,8 @@ static conv_fft_status load_pair(runner *r, const cf_pass_plan *pass, const void
 
 static conv_fft_status multiply(runner *r, const cf_pass_plan *pass, cf_block x, cf_block w, cf_block y,
                                 bool accumulate, cf_stage_kind stage) {
-    CF_FORWARD(r->plan->device->ops->product(r->plan->device, &pass->product, x, w, y, accumulate, r->call->stream));
+    CF_FORWARD(r->plan->device->ops->product(r->plan->device, &pass->product, x, w, y, accumulate,
+                                             r->base + r->ws.scratch, r->call->stream));
     cf_stage_done(r->plan, r->call, stage);
     return CONV_FFT_SUCCESS;
 }

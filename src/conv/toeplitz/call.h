@@ -3,10 +3,6 @@
 #ifndef CF_CONV_TOEPLITZ_CALL_H
 #define CF_CONV_TOEPLITZ_CALL_H
 
-enum {
-    CF_TOEPLITZ_ADDING_THREADS = 128 /* of a block of the kernel that adds slices */
-};
-
 /* A signal of single channels. Strides are in elements. A signal of one axis is one row. */
 typedef struct cf_toeplitz_side {
     const void *memory;

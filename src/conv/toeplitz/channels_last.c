@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Planes with channels last, whose channels stay in place (channels_last.cuh, channels_last_weights.cuh): which passes
  * are computed so, and how they are divided into blocks. */
+#include "conv/gpu/slice_adder.h"
 #include "conv/toeplitz/call.h"
 #include "conv/toeplitz/toeplitz.h"
 #include "core/arith.h"
@@ -197,6 +198,7 @@ conv_fft_status cf_toeplitz_configure_in_place(const cf_layer *layer, const cf_g
 
 void cf_toeplitz_print_in_place(const cf_toeplitz_config *c, bool adds, cf_text *t) {
     const bool weights = c->pass == CF_PASS_WEIGHTS;
+    const cf_slice_adder adder = cf_slice_adder_of(c->grid[1]);
     cf_text_add(t,
                 "static constexpr int KERNEL_Y = %d, KERNEL_X = %d, STRIDE_Y = %d, STRIDE_X = %d, OFFSET_Y = %d, "
                 "OFFSET_X = %d, STEPS = %d, TILES = %d, PARTS = %d, QUADS = %d, BATCH = %d, BUFFERS = %d, WIDTH = %d, "
@@ -210,7 +212,7 @@ void cf_toeplitz_print_in_place(const cf_toeplitz_config *c, bool adds, cf_text 
                 adds      ? "toeplitz_add"
                 : weights ? "toeplitz_last_weights"
                           : "toeplitz_last",
-                adds ? CF_TOEPLITZ_ADDING_THREADS : c->threads, adds ? 1 : c->resident);
+                adds ? adder.sums * adder.shares : c->threads, adds ? 1 : c->resident);
 }
 
 /* Rows of inputs of a block: of its share of the outputs, and those that segments share. */

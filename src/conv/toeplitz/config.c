@@ -2,6 +2,7 @@
 /* Which layers the family computes, how a pass is divided into blocks, and the text of its kernels. */
 #include "conv/toeplitz/toeplitz.h"
 
+#include "conv/gpu/slice_adder.h"
 #include "conv/toeplitz/call.h"
 #include "core/arith.h"
 #include "core/dtype.h"
@@ -343,6 +344,7 @@ static void add_access(const char *name, const cf_toeplitz_access *a, cf_text *t
 /* The constants and the entry point of a kernel of tiles. */
 static void print_tiles(const cf_toeplitz_config *c, bool adds, cf_text *t) {
     const bool weights = c->pass == CF_PASS_WEIGHTS;
+    const cf_slice_adder adder = cf_slice_adder_of(c->grid[1]);
     cf_text_add(t, "typedef TileX X;\n");
     if (weights)
         cf_text_add(t, "typedef TileY Y;\n");
@@ -365,11 +367,12 @@ static void print_tiles(const cf_toeplitz_config *c, bool adds, cf_text *t) {
                 adds      ? "toeplitz_add"
                 : weights ? "toeplitz_weights"
                           : "toeplitz_signals",
-                adds ? CF_TOEPLITZ_ADDING_THREADS : c->threads, adds ? 1 : resident_blocks(c));
+                adds ? adder.sums * adder.shares : c->threads, adds ? 1 : resident_blocks(c));
 }
 
 conv_fft_status cf_toeplitz_source(const cf_toeplitz_config *c, bool adds, cf_source *source) {
     const bool weights = c->pass == CF_PASS_WEIGHTS;
+    const cf_slice_adder adder = cf_slice_adder_of(c->grid[1]);
     char tail[4096];
     cf_text t = {tail, sizeof tail, 0};
     if (!c->in_place)
@@ -378,6 +381,8 @@ conv_fft_status cf_toeplitz_source(const cf_toeplitz_config *c, bool adds, cf_so
         add_access("TileY", &c->y, &t);
     cf_text_add(&t, "struct Problem {\ntypedef %s Storage;\ntypedef %s Weights;\ntypedef %s Bias;\n",
                 cf_storage_name(c->dtype), cf_storage_name(c->weights), cf_storage_name(c->bias));
+    if (adds)
+        cf_text_add(&t, "static constexpr int ADD_SUMS = %d, ADD_SHARES = %d;\n", adder.sums, adder.shares);
     if (c->in_place)
         cf_toeplitz_print_in_place(c, adds, &t);
     else
@@ -389,7 +394,8 @@ conv_fft_status cf_toeplitz_source(const cf_toeplitz_config *c, bool adds, cf_so
                           .headers = {cf_toeplitz_kernel_text, NULL},
                           .text = strdup(tail),
                           .options = {CF_FFT_OPTION, NULL},
-                          .dynamic_shared = adds ? 0 : (size_t)c->shared,
+                          .dynamic_shared =
+                              adds ? (size_t)cf_slice_adder_shared(adder, (int)sizeof(float)) : (size_t)c->shared,
                           .pdl_wait = true};
     return source->text ? CONV_FFT_SUCCESS : cf_fail_memory(t.length + 1, "the text of a kernel");
 }

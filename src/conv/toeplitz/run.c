@@ -2,6 +2,7 @@
 /* Calls of Toeplitz passes: one launch, and one more where the gradient of the weights has several slices. */
 #include "conv/toeplitz/toeplitz.h"
 
+#include "conv/gpu/slice_adder.h"
 #include "conv/plan/spectra.h"
 #include "conv/toeplitz/call.h"
 #include "core/arith.h"
@@ -30,9 +31,10 @@ static cf_toeplitz_taps taps_of(const cf_layer *layer, const cf_tensor *t, const
 
 static conv_fft_status add_slices(const cf_toeplitz_state *state, cf_toeplitz_call *call, struct CUstream_st *stream) {
     const int64_t count = call->groups * state->config.kernel[0] * state->config.kernel[1];
-    const cf_launch shape = {{(unsigned)cf_ceil_div(count, CF_TOEPLITZ_ADDING_THREADS), 1, 1},
-                             {CF_TOEPLITZ_ADDING_THREADS, 1, 1},
-                             0,
+    const cf_slice_adder adder = cf_slice_adder_of(call->slices);
+    const cf_launch shape = {{(unsigned)cf_ceil_div(count, adder.sums), 1, 1},
+                             {(unsigned)(adder.sums * adder.shares), 1, 1},
+                             (size_t)cf_slice_adder_shared(adder, (int)sizeof(float)),
                              parameters_of_call};
     void *parameters[] = {call};
     return cf_kernel_launch(state->add, &shape, parameters, stream);

@@ -21,6 +21,7 @@
  */
 #pragma once
 
+#include "conv/gpu/slices.cuh"
 #include "conv/toeplitz/signals.cuh"
 
 /* One tap of gw, or of a slice of it. */
@@ -206,15 +207,13 @@ template <class F> CF_DEVICE void toeplitz_weights(const cf_toeplitz_call &call)
     sums.store(call, smem_cast<float>(memory), first);
 }
 
-/* Adds the slices in their order: one thread for each tap of each channel. */
+/* Adds the slices: a sum is a tap of a channel. */
 template <class F> CF_DEVICE void toeplitz_add(const cf_toeplitz_call &call) {
     constexpr int TAPS = F::KERNEL_Y * F::KERNEL_X;
-    const long long i = (long long)blockIdx.x * blockDim.x + threadIdx.x, count = call.groups * TAPS;
-    if (i >= count)
+    const long long i = sum_of_thread<F::ADD_SUMS>();
+    float total;
+    if (!add_slices<F::ADD_SUMS, F::ADD_SHARES>(total, call.sums, i, call.groups * TAPS, call.slices))
         return;
-    float total = 0;
-    for (long long slice = 0; slice < call.slices; ++slice)
-        total += __ldcg(call.sums + slice * count + i);
     typedef typename F::Weights W;
     const int tap = int(i % TAPS);
     typename W::bits *const p = static_cast<typename W::bits *>(const_cast<void *>(call.w.memory)) +

@@ -121,8 +121,8 @@ static void product_loop(const cf_cpu_device *device, const cf_cgemm_desc *desc,
 }
 
 conv_fft_status cf_cpu_cgemm(cf_device *device, const cf_cgemm_desc *desc, cf_block x, cf_block w, cf_block y,
-                             bool accumulate, struct CUstream_st *stream) {
-    (void)stream;
+                             bool accumulate, void *scratch, struct CUstream_st *stream) {
+    (void)scratch, (void)stream;
     const cf_cpu_device *cpu = cf_cpu(device);
     const int64_t bins = x.groups * desc->bins;
     const double flops = 8.0 * (double)bins * (double)x.rows * (double)desc->in_columns * (double)desc->out_columns;

@@ -20,6 +20,9 @@ extern const char cf_long1d_kernel_text[];
 extern const char cf_toeplitz_kernel_text[];
 extern const char cf_spatial_kernel_text[];
 
+/* conv/gpu/slices.cuh: sums of slices. It has what it needs of fbfft/common, too. */
+extern const char cf_slices_kernel_text[];
+
 /* conv/gpu/gemm: products per frequency on tensor cores. */
 extern const char cf_cgemm_kernel_text[];
 

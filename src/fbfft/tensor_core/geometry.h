@@ -41,8 +41,9 @@ CF_CONSTEXPR cf_tensor_fft_layout cf_tensor_fft_layout_of(bool interleaved, bool
     return l;
 }
 
-/* Short lines: whether numbers go through shared memory, because they cannot be moved eight bytes at a time. Then
- * neighbouring lanes move neighbouring numbers. vector: numbers of an aligned access. bytes: of a number. */
+/* Short lines, and rows of planes that are stored: whether numbers go through shared memory, because they cannot be
+ * moved eight bytes at a time. Then neighbouring lanes move neighbouring numbers. vector: numbers of an aligned access.
+ * bytes: of a number. */
 CF_CONSTEXPR bool cf_tensor_fft_through(bool interleaved, int vector, int bytes) {
     return !interleaved && vector * bytes < 8;
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Real 1-D signals on tensor cores: where the points of a signal are in global memory, and which of them are data.
+/* Tensor cores: where the points of a signal or of a plane's rows are in global memory, and which of them are data.
  *
  * A signal is one channel of one sample, or one tile of it. Its points are AXIS_STRIDE[2] elements apart: 1 in
  * channels-first layout, the number of channels in channels-last layout. Points outside the window, and padding, are
@@ -16,13 +16,31 @@ template <class K> CF_DEVICE constexpr bool mma_whole(int x, int points) {
     return x >= PlaneGeometry<K>::template lo<2>() && x + points <= PlaneGeometry<K>::template hi<2>();
 }
 
-/* The points of signal p, counted from point `from` on: which are inside the signal, and where they are. PLAIN: they
- * are an interval of contiguous elements, which is the usual case. */
+/* The positions of axis X of plane p with data, [low, high). PLAIN: they are an interval of contiguous coordinates,
+ * which is the usual case, and position i has coordinate zero + i. */
+template <class K, int X> struct MmaSpan {
+    typedef PlaneGeometry<K> G;
+    static constexpr AxisWindow AXIS = K::AXIS[X];
+    static constexpr bool PLAIN = AXIS.spread == 1 && AXIS.step == 1 && (!AXIS.checked || AXIS.mode == ZEROS);
+    int zero, low, high;
+    CF_DEVICE MmaSpan(const PlaneTable<K> &plane_table, int p) {
+        zero = plane_table.template start<X>(p) - AXIS.first;
+        low = G::template lo<X>();
+        high = G::template hi<X>();
+        if constexpr (AXIS.checked) {
+            low = max(low, int(max(AXIS.lower, 0ll)) - zero);
+            high = min(high, int(min(AXIS.upper, AXIS.size)) - zero);
+        }
+    }
+    CF_DEVICE bool has(int i) const { return i >= low && i < high; }
+};
+
+/* The points of signal p, counted from point `from` on: which are inside the signal, and where they are. */
 template <class K, class Bits> struct MmaLine {
     typedef PlaneGeometry<K> G;
     typedef typename K::Offset Offset;
     static constexpr AxisWindow AXIS = K::AXIS[2];
-    static constexpr bool PLAIN = AXIS.spread == 1 && AXIS.step == 1 && (!AXIS.checked || AXIS.mode == ZEROS);
+    static constexpr bool PLAIN = MmaSpan<K, 2>::PLAIN;
     Bits *line; /* with PLAIN, the address of point `from` */
     int from, start, low, count;
     bool inside;
@@ -36,12 +54,10 @@ template <class K, class Bits> struct MmaLine {
         low = G::template lo<2>();
         int high = G::template hi<2>();
         if constexpr (PLAIN) {
-            const int coordinate = start - AXIS.first; /* of point 0 */
-            if constexpr (AXIS.checked) {
-                low = max(low, int(max(AXIS.lower, 0ll)) - coordinate);
-                high = min(high, int(min(AXIS.upper, AXIS.size)) - coordinate);
-            }
-            line += (long long)(coordinate + from) * K::AXIS_STRIDE[2];
+            const MmaSpan<K, 2> span(plane_table, p);
+            low = span.low;
+            high = span.high;
+            line += (long long)(span.zero + from) * K::AXIS_STRIDE[2];
         }
         count = inside ? max(high - low, 0) : 0;
         low -= from;

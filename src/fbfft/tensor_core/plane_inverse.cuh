@@ -3,10 +3,12 @@
  *
  * First warps transform columns and write words (re, im) to shared memory: z[plane][column][row], or
  * [column][row][plane] in channels-last layout. Then they transform rows by products, add the bias, and store points.
- */
+ *
+ * Lanes that cannot store eight bytes at a time put their points where the words were that their warp has read
+ * (plane_rows.cuh). From there the warp stores whole rows: neighbouring lanes store neighbouring words of memory. */
 #pragma once
 
-#include "fbfft/tensor_core/plane.cuh"
+#include "fbfft/tensor_core/plane_rows.cuh"
 
 /* Loads a lane's words of a column of one plane: bins 4 R t to 4 R t + 4 R - 1. */
 template <class K> CF_DEVICE void mma_bins(unsigned *w, const unsigned *plane, int column, int t, long long unit) {
@@ -161,12 +163,29 @@ CF_DEVICE void mma_put_row(const float v[8], typename K::Storage::bits *row, int
     }
 }
 
+/* The product of 16 rows with the matrix, for 32 points. */
+template <class K>
+CF_DEVICE void mma_row_part(float (&sum)[4][4], const unsigned (&a)[MmaFft<K>::STEPS][4], const MmaWords *table,
+                            int part) {
+    typedef MmaFft<K> M;
+#pragma unroll
+    for (int n = 0; n < 4; ++n) {
+#pragma unroll
+        for (int pair = 0; pair < M::N2 / 32; ++pair) {
+            const MmaWords b = mma_fetch(table, (4 * part + n) * (M::N2 / 32) + pair);
+            multiply_bins<typename K::Bins>(sum[n], a[2 * pair], b.of[0], b.of[1]);
+            multiply_bins<typename K::Bins>(sum[n], a[2 * pair + 1], b.of[2], b.of[3]);
+        }
+    }
+}
+
 template <class K>
 CF_DEVICE void mma_inverse_rows(smem<unsigned> z, const PlaneTable<K> &plane_table, const cf_shared_fft_call &call) {
     typedef MmaFft<K> M;
     typedef PlaneGeometry<K> G;
     typedef typename K::Offset Offset;
     typedef typename K::Storage::bits bits;
+    typedef MmaRowStage<K> Stage;
     const int lane = int(threadIdx.x) % 32, g = lane / 4, t = lane % 4;
     const MmaWords *const table = &mma_points<M::SCALED, M::N2, M::WAY>.of[0][0][lane];
 #pragma unroll 1
@@ -186,6 +205,16 @@ CF_DEVICE void mma_inverse_rows(smem<unsigned> z, const PlaneTable<K> &plane_tab
         bool always = true;
         const Offset plane = offset_of<K, 0, Offset>(G::template lo<0>(), plane_table.template start<0>(p), always);
         bits *const signal = static_cast<bits *>(call.out) + plane_table.signal(p) + plane;
+        const Stage stage = {z + (p * M::PLANE + 16 * m)};
+        const bool staged = Stage::USED && !call.accumulate;
+        const auto store = [&](int row, int x) {
+            __syncwarp();
+            if (always)
+                stage.store(signal, plane_table, p, 16 * (M::FIRST + m) + row, x);
+            __syncwarp();
+        };
+        if (staged)
+            __syncwarp(); /* all lanes have read their words */
         bits *row[2];
         bool inside[2];
 #pragma unroll
@@ -200,25 +229,24 @@ CF_DEVICE void mma_inverse_rows(smem<unsigned> z, const PlaneTable<K> &plane_tab
             if (32 * part >= G::template hi<2>() || 32 * part + 32 <= G::template lo<2>())
                 continue;
             float sum[4][4] = {};
-#pragma unroll
-            for (int n = 0; n < 4; ++n) {
-#pragma unroll
-                for (int pair = 0; pair < M::N2 / 32; ++pair) {
-                    const MmaWords b = mma_fetch(table, (4 * part + n) * (M::N2 / 32) + pair);
-                    multiply_bins<typename K::Bins>(sum[n], a[2 * pair], b.of[0], b.of[1]);
-                    multiply_bins<typename K::Bins>(sum[n], a[2 * pair + 1], b.of[2], b.of[3]);
-                }
-            }
+            mma_row_part<K>(sum, a, table, part);
 #pragma unroll
             for (int h = 0; h < 2; ++h) {
                 float v[8];
 #pragma unroll
                 for (int i = 0; i < 8; ++i)
                     v[i] = factor * sum[i / 2][2 * h + i % 2];
-                if (inside[h])
+                if (staged) {
+                    stage.put(v, Stage::WHOLE ? g + 8 * h : g, part, t, bias);
+                    if (!Stage::WHOLE)
+                        store(8 * h, 32 * part);
+                } else if (inside[h]) {
                     mma_put_row<K>(v, row[h], part, t, plane_table.template start<2>(p), bias, call.accumulate);
+                }
             }
         }
+        if (staged && Stage::WHOLE)
+            store(0, 0);
     }
 }
 

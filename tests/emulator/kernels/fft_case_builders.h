@@ -42,6 +42,8 @@ void tile_add_own_mirrors(void);
 void tile_add_matrices(void);
 /* The gradient of x begins behind the first 16 rows of the basis. */
 void tile_add_matrices_behind_rows(void);
+/* Planes whose rows begin between words, or between pairs of words: they leave through shared memory. */
+void tile_add_matrices_with_odd_rows(void);
 /* The same for rows, of which short ones may be channels-last. */
 void tile_add_matrix_lines(void);
 

@@ -100,6 +100,7 @@ int tile_case_list(const tile_case **cases) {
         tile_add_dense_windows();
         tile_add_matrices_behind_rows();
         tile_add_own_mirrors();
+        tile_add_matrices_with_odd_rows();
         choose();
     }
     *cases = list;

@@ -81,6 +81,39 @@ void tile_add_matrices_behind_rows(void) {
     }
 }
 
+void tile_add_matrices_with_odd_rows(void) {
+    static const layer_axis axes[][2] = {
+        {{.basis = 64, .input = 61, .kernel = 7, .stride = 1, .dilation = 1, .tiles = 1},
+         {.basis = 64, .input = 61, .kernel = 7, .stride = 1, .dilation = 1, .tiles = 1}},
+        {{.basis = 32, .input = 29, .kernel = 3, .stride = 1, .dilation = 1, .pad = 1, .tiles = 1},
+         {.basis = 64, .input = 107, .kernel = 7, .stride = 1, .dilation = 1, .pad = 3, .tiles = 2}},
+        {{.basis = 64, .input = 45, .kernel = 6, .stride = 1, .dilation = 1, .pad = 2, .tiles = 1},
+         {.basis = 32, .input = 45, .kernel = 5, .stride = 1, .dilation = 1, .pad = 2, .tiles = 2}}};
+    static const cf_role roles[] = {CF_ROLE_Y, CF_ROLE_GX};
+    static const conv_fft_dtype types[] = {CONV_FFT_FP16, CONV_FFT_BF16, CONV_FFT_FP32};
+    static cf_window windows[3][2];
+    for (int n = 0; n < 18; ++n) {
+        const int shape = n % 3, role = n / 3 % 2, type = n / 6;
+        cf_window *const w = &windows[shape][role];
+        fbfft_desc d = fft_desc(2, FBFFT_C2R, 64, 0);
+        w->axis[0] = (cf_axis_window){
+            .spread = 1, .count = 1, .step = 1, .tiles = 1, .shifts = 1, .phases = 1, .upper = 1, .size = 1};
+        for (int a = 0; a < 2; ++a) {
+            w->axis[a + 1] = layer_axis_window(&axes[shape][a], roles[role]);
+            d.basis[a] = axes[shape][a].basis;
+            d.size[a] = w->axis[a + 1].size;
+        }
+        d.dtype = types[type];
+        d.scale = 0.125;
+        tile_case *const c = tile_case_add(d, 2);
+        tile_case_order(c, FBFFT_FREQUENCY_MAJOR, false, 5);
+        c->window = w;
+        c->added = shape == 2 && role == 1;
+        c->shifted = (shape + type) % 3 == 2;
+        c->halves = c->matrix = true;
+    }
+}
+
 void tile_add_matrix_lines(void) {
     static const layer_axis axes[] = {
         {.basis = 4096, .input = 3000, .kernel = 1023, .stride = 1, .dilation = 1, .pad = 511, .tiles = 1},

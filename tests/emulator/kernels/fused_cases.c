@@ -104,6 +104,9 @@ static const fused_case all[] = {
      .passes = FW,
      .processors = 100},
     {.problem = "in=2x8x30 out=4 kernel=3 pad=1", .grid = "basis=16 tiles=3", .passes = W, .processors = 1},
+    /* Many slices, which several threads add: of a short and of a long signal. */
+    {.problem = "in=147x1x11 out=1 kernel=3 pad=1", .grid = "basis=12 tiles=1", .passes = W, .processors = 100},
+    {.problem = "in=21x1x1024 out=1 kernel=33 pad=16", .grid = "basis=2048 tiles=1", .passes = W, .processors = 3},
     {.problem = "in=2x1x2 out=9 kernel=2 layout=last dtype=bf16",
      .grid = "basis=3 tiles=1",
      .passes = ALL,

@@ -22,7 +22,7 @@ enum {
 
 typedef struct built_kernel {
     cf_kernel kernel;
-    bool is_long;
+    const char *entry;
     char text[];
 } built_kernel;
 
@@ -46,7 +46,7 @@ conv_fft_status __wrap_cf_kernels_build(cf_gpu *gpu, const cf_source *sources, i
         built_kernel *const k = malloc(sizeof *k + strlen(sources[i].text) + 1);
         need(k, "no memory");
         strcpy(k->text, sources[i].text);
-        k->is_long = sources[i].headers[1] == cf_long1d_kernel_text;
+        k->entry = sources[i].name;
         k->kernel = (cf_kernel){.gpu = gpu};
         kernels[i] = &k->kernel;
     }
@@ -77,7 +77,7 @@ conv_fft_status __wrap_cf_kernel_start(const cf_kernel *kernel, const cf_launch 
         return CONV_FFT_SUCCESS;
     char name[64];
     snprintf(name, sizeof name, "kernel_%d_%d", number, written_count);
-    const char *const entry = built->is_long ? "cf_long1d" : "cf_fused";
+    const char *const entry = built->entry;
     fprintf(out, "#define %s %s\nnamespace in_%s {\n%s}\n#undef %s\n", entry, name, name, text, entry);
     fprintf(out, "static const Registration add_%s(0x%llxull, in_%s::%s);\n\n", name, (unsigned long long)hash, name,
             name);

@@ -7,6 +7,7 @@
 #include "conv/fused/kernel.cuh"
 #include "conv/fused/nhwc_transpose.cuh"
 #include "conv/fused/weight_sums.cuh"
+#include "conv/gpu/slices.cuh"
 #include "conv/long1d/four_step.cuh"
 #include "conv/long1d/line.cuh"
 

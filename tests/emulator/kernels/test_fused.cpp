@@ -207,6 +207,8 @@ void note_config(const fused_opened &o, int pass, const cf_fused_config &c, cons
     cover("mirrored tasks, one of them alone", odd);
     cover("slices of several rows", c.slices > 1 && c.rows > c.slices);
     cover("slices of different rows", c.slices > 1 && c.rows % c.slices);
+    cover("slices that several threads add", c.slices > CF_FEW_SLICES);
+    cover("slices in several batches", c.slices > 16 * CF_FEW_SLICES);
     cover("slices of one row", c.slices > 1 && c.rows == c.slices);
     cover("one slice", c.form == CF_FUSED_WEIGHTS && c.slices == 1);
     cover("blocks that planes do not fill", planes % x.planes);
@@ -272,7 +274,8 @@ void note_lines(const fused_opened &o, int pass, const cf_strategy &s) {
     cover("both halves of a line have data", c.x.count > half && c.y.count > half);
     cover("long taps that wrap around", c.w.count - 1 > c.pad);
     cover("long lines of several groups lie in one another", c.groups_first);
-    cover("slices of long lines", c.slices > 1);
+    cover("slices of long lines", c.slices > 1 && !cf_long1d_adds(&c));
+    cover("slices of long lines that another kernel adds", cf_long1d_adds(&c));
     cover("long lines of 16 bits", c.x.dtype != CONV_FFT_FP32);
 }
 

@@ -4,6 +4,7 @@
 #include "check.h"
 #include "conv/gpu/gemm/cgemm_fp16.cuh"
 #include "kernels/in_share.h"
+#include "kernels/in_slices.h"
 
 #include <algorithm>
 #include <cmath>
@@ -29,6 +30,7 @@ struct shape {
     bool accumulate, wide;
     int spread;         /* scales differ by up to so many powers of two */
     bool shared = true; /* blocks have several matrices */
+    int row_slices = 1; /* of the rows, whose sums another kernel adds */
 };
 
 template <class B> complex value_of(unsigned word) {
@@ -122,7 +124,13 @@ template <class P, int IN, int OUT> struct product {
         call.bins = s.bins, call.rows = s.rows, call.wide_a = a.columns % 4 == 0 && s.wide,
         call.wide_b = b.columns % 4 == 0 && s.wide, call.wide_c = c.columns % 2 == 0 && s.wide,
         call.accumulate = s.accumulate;
-        const int tiles = (c.rows + P::M - 1) / P::M * ((c.columns + P::N - 1) / P::N), all = s.bins * s.groups;
+        in_slices slices(s.rows, s.row_slices, s.bins * c.bin_stride());
+        if (P::ROW_SLICES) {
+            slices.set(call, a.columns, b.columns);
+            call.a_scale_group = slices.rows * a.eights, call.b_scale_group = slices.rows * b.eights;
+        }
+        const int tiles = (c.rows + P::M - 1) / P::M * ((c.columns + P::N - 1) / P::N),
+                  all = s.bins * (P::ROW_SLICES ? slices.count : s.groups);
         /* Blocks have several matrices of several groups, in launches that need not begin with a group. */
         const int most = s.shared ? (2 * all + 2) / 3 : all;
         for (call.first = 0; call.first < all; call.first += most) {
@@ -134,6 +142,8 @@ template <class P, int IN, int OUT> struct product {
                 unsigned(tiles * together), unsigned(P::T * P::SLICES), size_t(P::SHARED),
                 [&] { fp16_cgemm_run<P>(call); }, o));
         }
+        if (P::ROW_SLICES)
+            slices.add(sums.data(), s.accumulate);
     }
 
     /* The error relative to the root of the sum of squares of the terms. */
@@ -236,6 +246,19 @@ template <class B> void blocks() {
     rest<2, 6, 96, 3, 1, 2, 2, 32, B>({70, 2, 1, false, true, 4});
 }
 
+/* Slices of the rows, of which the last one is shorter. Each slice has factors of its own. */
+template <class B, int SLICES> void shared_sum(const shape &s) {
+    typedef Fp16CgemmConfig<2, 20, 36, 1, 1, 2, 4, 3, 16, SLICES, B, false, true> P;
+    product<P, 20, 36> p(s);
+    const double error = p.error();
+    CHECK_TEXT(error <= (B::SCALED ? 1e-4 : 5e-7), std::to_string(s.row_slices) + " slices: " + std::to_string(error));
+}
+template <class B> void row_slices() {
+    shared_sum<B, 1>({150, 2, 1, false, true, 4, false, 4});
+    shared_sum<B, 2>({145, 2, 1, true, true, 20, false, 3});
+    shared_sum<B, 1>({37, 1, 1, false, false, 0, false, 10});
+}
+
 /* A row of X (or Y) does not change a bit of the other rows of the result. */
 template <int KIND, bool NARROW> void isolated(unsigned word, float scale) {
     typedef Fp16CgemmConfig<KIND, 20, 24, 1, 1, 2, 4, 3, 16, 1, fp16_bins, NARROW> P;
@@ -291,6 +314,8 @@ int main() {
                       {"odd sizes of BF16", odd<bf16_bins>},
                       {"blocks of FP16", blocks<fp16_bins>},
                       {"blocks of BF16", blocks<bf16_bins>},
+                      {"row slices of FP16", row_slices<fp16_bins>},
+                      {"row slices of BF16", row_slices<bf16_bins>},
                       {"isolation", isolation},
                       {"limits", limits}});
 }

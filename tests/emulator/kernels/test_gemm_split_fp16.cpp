@@ -2,6 +2,7 @@
 /* Products of split terms on tensor cores, run by the emulator and compared with sums in double. */
 #include "check.h"
 #include "conv/gpu/gemm/cgemm_split_fp16.cuh"
+#include "kernels/in_slices.h"
 
 #include <cmath>
 #include <complex>
@@ -23,6 +24,7 @@ struct numbers {
 struct shape {
     int rows, bins, groups;
     bool accumulate, wide;
+    int row_slices = 1; /* of the rows, whose sums another kernel adds */
 };
 
 /* [group][bin][row][column], with a gap behind each group. */
@@ -80,11 +82,16 @@ template <class P, int IN, int OUT> struct product {
         call.wide_b = b.columns % 2 == 0 && s.wide, call.wide_c = c.columns % 2 == 0 && s.wide,
         call.accumulate = s.accumulate;
         const int tiles = (c.rows + P::M - 1) / P::M * ((c.columns + P::N - 1) / P::N);
+        in_slices slices(s.rows, s.row_slices, s.bins * c.bin_stride());
+        if (P::ROW_SLICES)
+            slices.set(call, a.columns, b.columns);
         simt::options o;
         o.order = simt::order::random;
         CHECK_CLEAN(simt::launch(
-            unsigned(tiles * s.bins * s.groups), unsigned(P::T * P::SLICES), size_t(P::SHARED),
-            [&] { cgemm_run<P>(call); }, o));
+            unsigned(tiles * s.bins * (P::ROW_SLICES ? slices.count : s.groups)), unsigned(P::T * P::SLICES),
+            size_t(P::SHARED), [&] { cgemm_run<P>(call); }, o));
+        if (P::ROW_SLICES)
+            slices.add(c.data.data(), s.accumulate);
     }
 
     /* The error relative to the root of the sum of squares of the terms. */
@@ -159,6 +166,19 @@ void slices() {
     check<1, 20, 70, 1, 2, 2, 4, 2, 2>({40, 1, 1, false, true});
 }
 
+/* Slices of the rows, of which the last one is shorter, and has no terms for some groups of warps. */
+template <int SLICES, bool GROUPED> void shared_sum(const shape &s) {
+    typedef CgemmConfig<2, 20, 36, GROUPED ? 4 : 1, 1, GROUPED ? 1 : 2, GROUPED ? 8 : 4, 3, 2, SLICES, GROUPED, true> P;
+    product<P, 20, 36> p(s);
+    const double error = p.error();
+    CHECK_TEXT(error <= 1.2e-7, std::to_string(s.row_slices) + " slices: error " + std::to_string(error));
+}
+void row_slices() {
+    shared_sum<1, false>({150, 2, 1, false, true, 4});
+    shared_sum<2, false>({145, 2, 1, true, true, 3});
+    shared_sum<1, true>({37, 1, 1, false, false, 10});
+}
+
 /* Several warps, and warpgroups that multiply together. */
 void blocks() {
     check<0, 70, 40, 4, 1, 2, 8, 2>({130, 1, 1, false, true});
@@ -231,6 +251,7 @@ int main() {
     return run_tests({{"kinds", kinds},
                       {"odd", odd},
                       {"slices", slices},
+                      {"row slices", row_slices},
                       {"blocks", blocks},
                       {"isolation", isolation},
                       {"ranges", ranges}});

@@ -13,7 +13,8 @@ typedef struct cf_cgemm_call {
     int bins, rows;                                           /* bins of a group; rows of X and Y */
     int first;                  /* first matrix of this launch, counted over the bins of all groups */
     int wide_a, wide_b, wide_c; /* all rows start at multiples of 16 bytes */
-    int accumulate, unused;     /* unused: the struct has no padding */
+    int accumulate;
+    int all_rows; /* with ROW_SLICES: of all groups, which are slices of the rows */
 } cf_cgemm_call;
 
 typedef struct cf_fp16_cgemm_call {
@@ -27,6 +28,7 @@ typedef struct cf_fp16_cgemm_call {
     int first, matrices;        /* this launch's matrices, counted over the bins of all groups */
     int wide_a, wide_b, wide_c; /* all rows start at multiples of 16 bytes, those of a 16-bit result at 8 */
     int accumulate;
+    int all_rows, unused; /* all_rows: as above. unused: the struct has no padding */
 } cf_fp16_cgemm_call;
 
 #endif

@@ -87,8 +87,10 @@ CF_APART void fp16_search_part(const float *a_scales, const float *b_scales, int
  * while it multiplies and stores the current one. The grid has the same number of blocks for each tile. */
 template <class P> CF_DEVICE void fp16_cgemm_run(const cf_fp16_cgemm_call &call) {
     constexpr int A_EIGHTS = (P::A_ROW + 7) / 8, B_EIGHTS = (P::B_ROW + 7) / 8, C_EIGHTS = (P::C_ROW + 7) / 8;
-    const int m_all = P::WEIGHTS ? P::A_ROW : call.rows, k_all = P::WEIGHTS ? call.rows : P::A_ROW;
+    const int m_all = P::WEIGHTS ? P::A_ROW : call.rows;
     const int m_tiles = (m_all + P::M - 1) / P::M, n_tiles = (P::COLUMNS + P::N - 1) / P::N;
+    /* With ROW_SLICES a block has one matrix. */
+    const int k_all = product_depth<P>(call, call.first + (int)blockIdx.x / (m_tiles * n_tiles));
     const int tile = (int)blockIdx.x % (m_tiles * n_tiles), step = (int)gridDim.x / (m_tiles * n_tiles);
     /* Rows and columns from the tile's corner to the end of C. With four blocks per multiprocessor a thread has 128
      * registers, and the sums and one chunk need nearly all of them. So values that are needed only between two tiles

@@ -15,12 +15,12 @@
 
 /* Template arguments as in CgemmConfig. NARROW: the result also has 16 bits. */
 template <int KIND_, int IN_, int OUT_, int WARPS_M_, int WARPS_N_, int MT_, int NT_, int STAGES_, int CHUNK_,
-          int SLICES_, class BINS, bool NARROW_>
+          int SLICES_, class BINS, bool NARROW_, bool ROW_SLICES_ = false>
 struct Fp16CgemmConfig {
     typedef BINS Bins;
     static constexpr int KIND = KIND_, WARPS_M = WARPS_M_, WARPS_N = WARPS_N_, MT = MT_, NT = NT_, STAGES = STAGES_,
                          CHUNK = CHUNK_, SLICES = SLICES_;
-    static constexpr bool NARROW = NARROW_, WEIGHTS = KIND == 2;
+    static constexpr bool NARROW = NARROW_, WEIGHTS = KIND == 2, ROW_SLICES = ROW_SLICES_;
     static constexpr bool A_DENSE = !WEIGHTS, B_DENSE = KIND == 0; /* k is contiguous in memory */
     static constexpr bool SCALED = Bins::SCALED;
     static constexpr int A_ROW = KIND == 0 ? IN_ : OUT_, B_ROW = IN_,
@@ -42,6 +42,7 @@ struct Fp16CgemmConfig {
     static constexpr int SLICE_BYTES = LAYOUT.slice, SHARED = LAYOUT.shared;
     static_assert((CHUNK == 16 || CHUNK == 32) && NT % 2 == 0 && MT <= 2, "whole instructions");
     static_assert(!(NARROW && WEIGHTS), "sums over rows are added to");
+    static_assert(WEIGHTS || !ROW_SLICES, "only sums over rows have slices");
     static_assert(SLICES == 1 || (SLICES - 1) * 8 * MT * NT * T * 4 <= SLICES * SLICE_BYTES,
                   "room for the slices' sums");
     static_assert(M <= 8 * FOUND && N <= 8 * FOUND, "warps have room for what they find");

@@ -31,13 +31,14 @@
 #include "conv/gpu/gemm/wgmma.cuh"
 
 /* KIND: cf_cgemm_kind. A warp computes 16 MT x 8 NT numbers of C. A block has SLICES groups of WARPS_M x WARPS_N
- * warps; these groups share the sum over k (split-K). GROUPED: four warps multiply together (wgmma). */
+ * warps; these groups share the sum over k (split-K). GROUPED: four warps multiply together (wgmma). ROW_SLICES: kind
+ * 2, where blocks share a sum over rows (product_depth()). */
 template <int KIND_, int IN_, int OUT_, int WARPS_M_, int WARPS_N_, int MT_, int NT_, int STAGES_, int TERMS_,
-          int SLICES_, bool GROUPED_>
+          int SLICES_, bool GROUPED_, bool ROW_SLICES_ = false>
 struct CgemmConfig {
     static constexpr int KIND = KIND_, WARPS_M = WARPS_M_, WARPS_N = WARPS_N_, MT = MT_, NT = NT_, STAGES = STAGES_,
                          TERMS = TERMS_, SLICES = SLICES_;
-    static constexpr bool GROUPED = GROUPED_, WEIGHTS = KIND == 2;
+    static constexpr bool GROUPED = GROUPED_, WEIGHTS = KIND == 2, ROW_SLICES = ROW_SLICES_;
     static constexpr bool A_DENSE = !WEIGHTS, B_DENSE = KIND == 0; /* k is contiguous in memory */
     static constexpr int A_ROW = KIND == 0 ? IN_ : OUT_, B_ROW = IN_,
                          C_ROW = KIND == 0 ? OUT_ : IN_;   /* row lengths in memory */
@@ -50,8 +51,18 @@ struct CgemmConfig {
                          SHARED = LAYOUT.shared;
     /* Row of C of a thread's sum, within its warp. */
     static CF_DEVICE int row_of(int m, int half, int lane) { return 16 * m + 8 * half + lane / 4; }
+    static_assert(WEIGHTS || !ROW_SLICES, "only sums over rows have slices");
     static_assert(!GROUPED || (MT == 1 && NT == 8 && WARPS_M % 4 == 0), "groups of four warps have 64 x 64");
 };
+
+/* The terms of each sum of a matrix. With ROW_SLICES the groups of the launch are slices of the rows of one group, with
+ * call.rows rows each; the last slice has the rest. */
+template <class P, class C> CF_DEVICE int product_depth(const C &call, int matrix) {
+    if constexpr (P::ROW_SLICES)
+        return min(call.rows, call.all_rows - matrix / call.bins * call.rows);
+    else
+        return P::WEIGHTS ? call.rows : P::A_ROW;
+}
 
 /* The layout of a chunk in shared memory. Dense: a line is a row of eight units of 16 bytes, with k running.
  * Otherwise a line is one k, with rows running. Units are permuted so that two access patterns have no bank
@@ -352,9 +363,10 @@ CF_DEVICE void product_store(const CgemmSums<P> &s, cplx *c, int rows, int colum
 
 /* The kernel body. A block computes one tile of C of one bin of one group; the grid has one block for each. */
 template <class P> CF_DEVICE void cgemm_run(const cf_cgemm_call &call) {
-    const int m_all = P::WEIGHTS ? P::A_ROW : call.rows, k_all = P::WEIGHTS ? call.rows : P::A_ROW;
+    const int m_all = P::WEIGHTS ? P::A_ROW : call.rows;
     const int m_tiles = (m_all + P::M - 1) / P::M, n_tiles = (P::COLUMNS + P::N - 1) / P::N;
     const int tile = (int)blockIdx.x % (m_tiles * n_tiles), matrix = call.first + (int)blockIdx.x / (m_tiles * n_tiles);
+    const int k_all = product_depth<P>(call, matrix);
     const int m0 = tile / n_tiles * P::M, n0 = tile % n_tiles * P::N;
     const long long bin = matrix % call.bins, group = matrix / call.bins;
     const cplx *a = call.a + (bin * call.a_bin + group * call.a_group + (P::A_DENSE ? (long long)m0 * P::A_ROW : m0)),

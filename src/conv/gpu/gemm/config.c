@@ -13,6 +13,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+enum {
+    MAX_ROW_SLICES = 64
+};
+
 int cf_cgemm_threads(const cf_cgemm_config *c) { return cf_cgemm_tile_threads(c->warps_m, c->warps_n) * c->slices; }
 
 int64_t cf_cgemm_shared(const cf_cgemm_config *c) {
@@ -162,6 +166,14 @@ static int slices_of(const cf_cgemm_config *c, int64_t blocks, int64_t depth, co
     return (int)cf_max(1, cf_min(cf_min(free_blocks, max_slices), depth / (4 * c->chunk)));
 }
 
+/* The blocks that share a sum. If there are still too few blocks, there are as many as the GPU can run at once, with at
+ * least eight chunks for each group of warps: the kernel that adds the slices takes as long as some hundred terms. */
+static int row_slices_of(const cf_cgemm_config *c, int64_t blocks, int64_t depth, const cf_gpu_properties *properties) {
+    const int64_t free_blocks = properties->multiprocessors * c->blocks / blocks,
+                  terms = 8 * (int64_t)c->chunk * c->slices;
+    return (int)cf_max(1, cf_min(cf_min(free_blocks, MAX_ROW_SLICES), depth / terms));
+}
+
 /* The stages of the pipeline: at most one for each chunk, and so many that all blocks of a multiprocessor fit. */
 static void set_stages(cf_cgemm_config *c, int64_t depth, int64_t blocks, const cf_gpu_properties *properties) {
     /* In FP32, the gradient of the weights with 128 rows has no registers left for a fourth stage. */
@@ -186,7 +198,8 @@ cf_cgemm_config cf_cgemm_configure(const cf_cgemm_desc *desc, const cf_gpu_prope
                          .terms = desc->math == CONV_FFT_MATH_TF32 || desc->math == CONV_FFT_MATH_HALF ? 1 : 2,
                          .warps_m = 1,
                          .warps_n = 1,
-                         .slices = 1};
+                         .slices = 1,
+                         .row_slices = 1};
     const int64_t rows = cf_max(1, desc->rows), matrices = desc->bins * cf_max(1, desc->groups);
     const int64_t depth = desc->kind == CF_CGEMM_FORWARD         ? desc->in_columns
                           : desc->kind == CF_CGEMM_BACKWARD_DATA ? desc->out_columns
@@ -210,6 +223,8 @@ cf_cgemm_config cf_cgemm_configure(const cf_cgemm_desc *desc, const cf_gpu_prope
     }
     while (c.slices > 1 && cf_cgemm_shared(&c) > properties->shared_per_block)
         --c.slices;
+    if (desc->kind == CF_CGEMM_BACKWARD_WEIGHTS && desc->groups == 1)
+        c.row_slices = row_slices_of(&c, blocks, depth, properties);
     return c;
 }
 
@@ -220,10 +235,12 @@ static void emit(const cf_cgemm_config *c, cf_text *t) {
                 (long long)c->in_columns, (long long)c->out_columns, c->warps_m, c->warps_n, c->m_tiles, c->n_tiles,
                 c->stages);
     if (half)
-        cf_text_add(t, "%d, %d, %s, %s> Config;\n", c->chunk, c->slices,
-                    c->dtype == CONV_FFT_FP16 ? "fp16_bins" : "bf16_bins", c->narrow ? "true" : "false");
+        cf_text_add(t, "%d, %d, %s, %s, %s> Config;\n", c->chunk, c->slices,
+                    c->dtype == CONV_FFT_FP16 ? "fp16_bins" : "bf16_bins", c->narrow ? "true" : "false",
+                    c->row_slices > 1 ? "true" : "false");
     else
-        cf_text_add(t, "%d, %d, %s> Config;\n", c->terms, c->slices, c->grouped ? "true" : "false");
+        cf_text_add(t, "%d, %d, %s, %s> Config;\n", c->terms, c->slices, c->grouped ? "true" : "false",
+                    c->row_slices > 1 ? "true" : "false");
     cf_text_add(t, "CF_CGEMM_KERNEL(%s, %d, %d)\n", half ? "fp16_" : "", cf_cgemm_threads(c), c->blocks);
 }
 

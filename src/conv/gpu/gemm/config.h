@@ -21,6 +21,7 @@ typedef struct cf_cgemm_config {
     int chunk;            /* numbers of a sum that are on their way at a time */
     int terms;            /* FP32: 2: numbers are split, 1: rounded */
     int slices;           /* groups of warps that share a sum */
+    int row_slices;       /* backward weights: blocks that share a sum; another kernel adds what they have */
     bool grouped;         /* four warps multiply as one, as compute capability 9.0 can */
     int blocks;           /* at once on a multiprocessor, for the compiler */
 } cf_cgemm_config;

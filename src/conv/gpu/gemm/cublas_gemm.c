@@ -71,7 +71,7 @@ conv_fft_status cf_gpu_cgemm_list(cf_device *device, cf_cgemm_desc *desc, cf_bui
 }
 
 conv_fft_status cf_gpu_cgemm(cf_device *device, const cf_cgemm_desc *desc, cf_block x, cf_block w, cf_block y,
-                             bool accumulate, struct CUstream_st *stream) {
+                             bool accumulate, void *scratch, struct CUstream_st *stream) {
     cf_gpu_layers *layers = cf_gpu_layers_of(device);
     const bool one = gapless(&x, desc->bins) && gapless(&w, desc->bins) && gapless(&y, desc->bins);
     const int64_t groups = one ? 1 : x.groups, bins = one ? x.groups * desc->bins : desc->bins;
@@ -80,7 +80,7 @@ conv_fft_status cf_gpu_cgemm(cf_device *device, const cf_cgemm_desc *desc, cf_bl
     if (bins == 0 || x.rows == 0)
         return CONV_FFT_SUCCESS;
     if (desc->variant == CF_CGEMM_TENSOR)
-        return cf_gpu_tensor_core_cgemm(desc, &x, &w, &y, accumulate, stream);
+        return cf_gpu_tensor_core_cgemm(desc, &x, &w, &y, accumulate, scratch, stream);
     if (is_small(desc, x.rows)) {
         for (int64_t group = 0; group < groups; ++group) {
             cf_block bx = x, bw = w, by = y;

@@ -3,6 +3,7 @@
 #include "conv/gpu/device.h"
 #include "conv/gpu/gemm/call.h"
 #include "conv/gpu/gemm/config.h"
+#include "conv/gpu/slices.h"
 #include "core/arith.h"
 #include "cuda/jit/launch.h"
 
@@ -11,13 +12,14 @@
 
 struct cf_cgemm {
     cf_cgemm_config config;
-    cf_kernel *kernel;
+    cf_kernel *kernel, *add; /* add: NULL unless blocks share a sum */
 };
 
 void cf_gpu_cgemm_destroy(cf_cgemm *product) {
     if (!product)
         return;
     cf_kernel_destroy(product->kernel);
+    cf_kernel_destroy(product->add);
     free(product);
 }
 
@@ -30,7 +32,21 @@ conv_fft_status cf_gpu_tensor_core_cgemm_list(cf_device *device, cf_cgemm_desc *
     desc->compiled = product;
     product->config = cf_cgemm_configure(desc, &gpu->properties);
     CF_FORWARD(cf_cgemm_source(&product->config, &source));
-    return cf_build_list_add(list, &source, &product->kernel, NULL);
+    CF_FORWARD(cf_build_list_add(list, &source, &product->kernel, NULL));
+    if (product->config.row_slices == 1)
+        return CONV_FFT_SUCCESS;
+    CF_FORWARD(cf_slices_source(product->config.row_slices, CONV_FFT_FP32, &source));
+    return cf_build_list_add(list, &source, &product->add, NULL);
+}
+
+/* Numbers of the result, which is dense. */
+static int64_t weights_of(const cf_cgemm_desc *desc) { return desc->bins * desc->out_columns * desc->in_columns; }
+
+size_t cf_gpu_cgemm_scratch(const cf_device *device, const cf_cgemm_desc *desc) {
+    if (desc->variant != CF_CGEMM_TENSOR || desc->kind != CF_CGEMM_BACKWARD_WEIGHTS)
+        return 0;
+    const cf_cgemm_config c = cf_cgemm_configure(desc, &((const cf_gpu_layers *)device)->gpu->properties);
+    return c.row_slices > 1 ? (size_t)(c.row_slices * weights_of(desc)) * 2 * sizeof(float) : 0;
 }
 
 static const cf_parameter product_parameters[] = {
@@ -62,7 +78,8 @@ static conv_fft_status launch(const cf_cgemm *product, int64_t rows, int64_t mat
         *first = (int)done;
         if (of_launch)
             *of_launch = (int)now;
-        const int64_t together = of_launch && c->slices == 1 && room > 0 ? cf_min(now, room) : now;
+        const int64_t together =
+            of_launch && c->slices == 1 && c->row_slices == 1 && room > 0 ? cf_min(now, room) : now;
         const cf_launch shape = {{(unsigned)(together * tiles), 1, 1},
                                  {(unsigned)cf_cgemm_threads(c), 1, 1},
                                  (size_t)cf_cgemm_shared(c),
@@ -73,9 +90,9 @@ static conv_fft_status launch(const cf_cgemm *product, int64_t rows, int64_t mat
     return CONV_FFT_SUCCESS;
 }
 
-static conv_fft_status fp16_cgemm(const cf_cgemm *product, int64_t bins, int64_t rows, const cf_block *a,
-                                  const cf_block *b, const cf_block *c, const int64_t columns[3], bool accumulate,
-                                  struct CUstream_st *stream) {
+static conv_fft_status fp16_cgemm(const cf_cgemm *product, int64_t bins, int64_t rows, int64_t all_rows,
+                                  const cf_block *a, const cf_block *b, const cf_block *c, const int64_t columns[3],
+                                  bool accumulate, struct CUstream_st *stream) {
     const bool narrow = product->config.narrow;
     cf_fp16_cgemm_call call = {.a = a->data,
                                .b = b->data,
@@ -97,22 +114,14 @@ static conv_fft_status fp16_cgemm(const cf_cgemm *product, int64_t bins, int64_t
                                .wide_a = is_wide(a, columns[0], 4, 4),
                                .wide_b = is_wide(b, columns[1], 4, 4),
                                .wide_c = narrow ? is_wide(c, columns[2], 2, 4) : is_wide(c, columns[2], 2, 8),
-                               .accumulate = accumulate};
+                               .accumulate = accumulate,
+                               .all_rows = (int)all_rows};
     return launch(product, rows, bins * a->groups, &call, &call.first, &call.matrices, stream);
 }
 
-conv_fft_status cf_gpu_tensor_core_cgemm(const cf_cgemm_desc *desc, const cf_block *x, const cf_block *w,
-                                         const cf_block *y, bool accumulate, struct CUstream_st *stream) {
-    const cf_cgemm *const product = desc->compiled;
-    const cf_block *const a = desc->kind == CF_CGEMM_FORWARD ? x : y,
-                          *const b = desc->kind == CF_CGEMM_BACKWARD_WEIGHTS ? x : w,
-                          *const c = desc->kind == CF_CGEMM_FORWARD         ? y
-                                     : desc->kind == CF_CGEMM_BACKWARD_DATA ? x
-                                                                            : w;
-    const int64_t columns[3] = {a == y ? desc->out_columns : desc->in_columns, desc->in_columns,
-                                c == y ? desc->out_columns : desc->in_columns};
-    if (product->config.dtype != CONV_FFT_FP32)
-        return fp16_cgemm(product, desc->bins, x->rows, a, b, c, columns, accumulate, stream);
+static conv_fft_status split_fp16_cgemm(const cf_cgemm *product, int64_t bins, int64_t rows, int64_t all_rows,
+                                        const cf_block *a, const cf_block *b, const cf_block *c,
+                                        const int64_t columns[3], bool accumulate, struct CUstream_st *stream) {
     cf_cgemm_call call = {.a = a->data,
                           .b = b->data,
                           .c = c->data,
@@ -122,11 +131,52 @@ conv_fft_status cf_gpu_tensor_core_cgemm(const cf_cgemm_desc *desc, const cf_blo
                           .a_group = a->group_stride,
                           .b_group = b->group_stride,
                           .c_group = c->group_stride,
-                          .bins = (int)desc->bins,
-                          .rows = (int)x->rows,
+                          .bins = (int)bins,
+                          .rows = (int)rows,
                           .wide_a = is_wide(a, columns[0], 2, 8),
                           .wide_b = is_wide(b, columns[1], 2, 8),
                           .wide_c = is_wide(c, columns[2], 2, 8),
-                          .accumulate = accumulate};
-    return launch(product, x->rows, desc->bins * x->groups, &call, &call.first, NULL, stream);
+                          .accumulate = accumulate,
+                          .all_rows = (int)all_rows};
+    return launch(product, rows, bins * a->groups, &call, &call.first, NULL, stream);
+}
+
+/* The rows of a slice, as a group. */
+static cf_block slice_of(const cf_block *block, int64_t slices, int64_t rows, int64_t columns) {
+    cf_block slice = *block;
+    slice.groups = slices;
+    slice.group_stride = rows * columns;
+    slice.scale_stride = rows * cf_ceil_div(columns, 8);
+    return slice;
+}
+
+conv_fft_status cf_gpu_tensor_core_cgemm(const cf_cgemm_desc *desc, const cf_block *x, const cf_block *w,
+                                         const cf_block *y, bool accumulate, void *scratch,
+                                         struct CUstream_st *stream) {
+    const cf_cgemm *const product = desc->compiled;
+    const cf_block *const a = desc->kind == CF_CGEMM_FORWARD ? x : y,
+                          *const b = desc->kind == CF_CGEMM_BACKWARD_WEIGHTS ? x : w,
+                          *const c = desc->kind == CF_CGEMM_FORWARD         ? y
+                                     : desc->kind == CF_CGEMM_BACKWARD_DATA ? x
+                                                                            : w;
+    const int64_t columns[3] = {a == y ? desc->out_columns : desc->in_columns, desc->in_columns,
+                                c == y ? desc->out_columns : desc->in_columns},
+                  rows = x->rows;
+    const bool floats = product->config.dtype == CONV_FFT_FP32;
+    if (!product->add || !scratch)
+        return (floats ? split_fp16_cgemm : fp16_cgemm)(product, desc->bins, rows, rows, a, b, c, columns, accumulate,
+                                                        stream);
+    /* No slice is empty. */
+    const int64_t own = cf_ceil_div(rows, product->config.row_slices), slices = cf_ceil_div(rows, own),
+                  count = weights_of(desc);
+    const cf_block of_a = slice_of(a, slices, own, columns[0]), of_b = slice_of(b, slices, own, columns[1]),
+                   sums = {.data = scratch,
+                           .groups = slices,
+                           .rows = c->rows,
+                           .bin_stride = count / desc->bins,
+                           .group_stride = count};
+    CF_FORWARD((floats ? split_fp16_cgemm : fp16_cgemm)(product, desc->bins, own, rows, &of_a, &of_b, &sums, columns,
+                                                        false, stream));
+    return cf_slices_add(product->add, &(cf_slice_sums){.to = c->data, .sums = scratch, count, slices, accumulate},
+                         product->config.row_slices, CONV_FFT_FP32, stream);
 }

@@ -43,6 +43,11 @@ cf_stage_cost cf_cost_product(const cf_device *device, int pass, const cf_spectr
         /* However few numbers a tile has. On an H100, for matrices of one column (depthwise layers). */
         blocks =
             tiles / (device->threads / 16.0) * (66e-9 + 224e-9 * fmin(1.0, rows / 64.0)) * (has_16_bits ? 1.0 : 1.3);
+        /* If blocks of 32 x 32 numbers are still too few, several share a sum, and another kernel adds their slices.
+         * With 16-bit spectra that was measured to gain nothing. */
+        const double slices = floor(fmin(free_groups / 16.0, depth / 1024.0));
+        if (pass == CF_PASS_WEIGHTS && !has_16_bits && s[CF_X].groups == 1 && slices > 1.0)
+            sum = sum / slices + device->stage_seconds;
         rate = device->tensor_flops * large *
                (has_16_bits ? c->tensor_16bit_rate
                 : rounds    ? c->tensor_rounded_rate
