@@ -27,6 +27,21 @@ static const char *const toeplitz_problems[] = {
     "in=2x3x40x44 out=3 groups=3 kernel=31x31 pad=15 dtype=fp16",
     "in=1x1x1x1 out=1 kernel=1x1 dtype=fp16",
     "in=17x3x5x9 out=3 groups=3 kernel=1x4 pad=0x2 dtype=bf16",
+    /* Small planes: rows of 16 and of eight, of even and odd length, x and y of different extents, both layouts, blocks
+     * that samples or channels do not fill, several loads of a block. */
+    "in=64x20x14x14 out=20 groups=20 kernel=7x7 pad=3 dtype=bf16",
+    "in=21x11x7x7 out=11 groups=11 kernel=13x13 pad=6 dtype=fp16",
+    "in=19x6x14x14 out=6 groups=6 kernel=27x27 pad=13 dtype=bf16",
+    "in=700x3x7x7 out=3 groups=3 kernel=5x5 pad=2 dtype=fp16",
+    "in=300x5x16x16 out=5 groups=5 kernel=3x3 pad=1 dtype=fp16",
+    "in=6x3x11x9 out=3 groups=3 kernel=3x5 pad=0x2 dtype=bf16",
+    "in=8x4x16x16 out=4 groups=4 kernel=4x3 pad=1:2x0:2 dtype=fp16",
+    "in=9x4x5x6 out=4 groups=4 kernel=3x4 pad=2x5 dtype=fp16",
+    "in=64x48x14x14 out=48 groups=48 kernel=7x7 pad=3 layout=last dtype=fp16",
+    "in=21x24x7x7 out=24 groups=24 kernel=13x13 pad=6 layout=last dtype=bf16",
+    "in=9x16x14x13 out=16 groups=16 kernel=17x3 pad=8x1 layout=last dtype=fp16",
+    "in=13x24x9x13 out=24 groups=24 kernel=5x4 pad=3x2 layout=last dtype=bf16 w=fp32 math=half",
+    "in=20x6x14x14 out=6 groups=6 kernel=7x7 pad=3 dtype=fp16 w=fp32 math=half",
     /* Asymmetric padding, more padding than taps, kernels of even size, output without padding. */
     "in=3x6x19x18 out=6 groups=6 kernel=4x3 pad=2:0x1:3 dtype=fp16",
     "in=2x4x11x13 out=4 groups=4 kernel=3x2 pad=5x4 dtype=bf16",

@@ -27,6 +27,10 @@ static const char *const problems[] = {
     "in=64x1024x7x7 out=1024 groups=1024 kernel=13x13 pad=6 dtype=fp16",
     "in=64x512x14x14 out=512 groups=512 kernel=27x27 pad=13 dtype=fp16",
     "in=64x128x56x56 out=128 groups=128 kernel=31x31 pad=15 dtype=fp16",
+    "in=64x384x14x14 out=384 groups=384 kernel=7x7 pad=3 dtype=bf16 layout=last",
+    "in=64x1024x7x7 out=1024 groups=1024 kernel=13x13 pad=6 dtype=bf16 layout=last",
+    "in=64x512x14x14 out=512 groups=512 kernel=27x27 pad=13 dtype=fp16 layout=last",
+    "in=4x512x14x14 out=512 groups=512 kernel=27x27 pad=13 dtype=fp16",
     "in=64x144x112x112 out=144 groups=144 kernel=3x3 pad=1 stride=2 dtype=fp16",
     "in=64x144x56x56 out=144 groups=144 kernel=5x5 pad=2 stride=2 dtype=bf16 layout=last",
     "in=4x4096x8192 out=4096 groups=4096 kernel=4 pad=3:0 dtype=bf16",
@@ -57,7 +61,7 @@ static void add_pass(nvrtc_list *list, const char *problem, int pass, bool any_a
         return;
     for (int adds = 0; adds <= cf_toeplitz_adds(&c); ++adds) {
         char kind[64], name[256];
-        snprintf(kind, sizeof kind, "%s%s%s",
+        snprintf(kind, sizeof kind, "%s%s%s%s", c.small ? "small " : "",
                  adds                      ? "add"
                  : pass == CF_PASS_WEIGHTS ? "weights"
                                            : "signals",

@@ -275,14 +275,13 @@ conv_fft_status cf_toeplitz_configure(const cf_layer *layer, int pass, const cf_
         *config = c;
         return cf_toeplitz_configure_in_place(layer, properties, any_alignment, config);
     }
+    if (cf_toeplitz_configure_small(layer, properties, any_alignment, &c, config))
+        return CONV_FFT_SUCCESS;
     c.x.granule = granule_of(layer, read, c.last, data ? down->output : down->input, any_alignment);
     c.y.granule = granule_of(layer, written, c.last, rows, any_alignment);
     choose_steps(&c, column_pad);
     c.in_shared_memory = c.kernel[0] * c.steps * c.terms > (is_short(c.dtype) ? HELD_FRAGMENTS : HELD_TERMS);
-    if (weights)
-        set_weight_tiles(&c, rows, columns);
-    else
-        set_signal_tiles(&c, rows, columns);
+    (weights ? set_weight_tiles : set_signal_tiles)(&c, rows, columns);
     set_whole(&c, &c.x, data ? down->output : down->input, data ? across->output : across->input, row_pad,
               column_pad + c.lead);
     if (weights)
@@ -375,9 +374,9 @@ conv_fft_status cf_toeplitz_source(const cf_toeplitz_config *c, bool adds, cf_so
     const cf_slice_adder adder = cf_slice_adder_of(c->grid[1]);
     char tail[4096];
     cf_text t = {tail, sizeof tail, 0};
-    if (!c->in_place)
+    if (!c->in_place && !c->small)
         add_access("TileX", &c->x, &t);
-    if (!c->in_place && weights)
+    if (!c->in_place && !c->small && weights)
         add_access("TileY", &c->y, &t);
     cf_text_add(&t, "struct Problem {\ntypedef %s Storage;\ntypedef %s Weights;\ntypedef %s Bias;\n",
                 cf_storage_name(c->dtype), cf_storage_name(c->weights), cf_storage_name(c->bias));
@@ -385,6 +384,8 @@ conv_fft_status cf_toeplitz_source(const cf_toeplitz_config *c, bool adds, cf_so
         cf_text_add(&t, "static constexpr int ADD_SUMS = %d, ADD_SHARES = %d;\n", adder.sums, adder.shares);
     if (c->in_place)
         cf_toeplitz_print_in_place(c, adds, &t);
+    else if (c->small)
+        cf_toeplitz_print_small(c, adds, &t);
     else
         print_tiles(c, adds, &t);
     if (t.length >= t.bytes)

@@ -18,8 +18,9 @@ static bool runs_on(const cf_device *device, const cf_layer *layer, int pass, co
     if (!gpu)
         return false;
     *why = "its tiles do not fit the shared memory or the registers of a block";
-    return layer->batch == 0 ||
-           cf_toeplitz_configure(layer, pass, &gpu->properties, false, &config) == CONV_FFT_SUCCESS;
+    return layer->batch == 0 || /* whatever alignment the plan will be made for */
+           (cf_toeplitz_configure(layer, pass, &gpu->properties, false, &config) == CONV_FFT_SUCCESS &&
+            cf_toeplitz_configure(layer, pass, &gpu->properties, true, &config) == CONV_FFT_SUCCESS);
 }
 
 static conv_fft_status prepare(conv_fft_plan *plan, int pass) {

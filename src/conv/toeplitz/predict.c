@@ -3,6 +3,7 @@
  * measurements on an H100. */
 #include "conv/gpu/device.h"
 #include "conv/plan/cost/stage_cost.h"
+#include "conv/toeplitz/small_geometry.h"
 #include "conv/toeplitz/toeplitz.h"
 #include "core/arith.h"
 #include "core/dtype.h"
@@ -29,6 +30,23 @@ static double copies(const cf_toeplitz_config *c, const cf_toeplitz_access *a) {
     const double count = a->whole ? a->height * ceil(a->breadth / each)
                                   : cf_toeplitz_tile_of(a->rows, a->units, a->step).loaded * (a->numbers / each);
     return (a->granule == each ? copy : single_copy) * count;
+}
+
+/* Small planes: cycles of a multiprocessor for eight samples of a channel, of which each element and each product takes
+ * some, and a factor for channels last. Forward or gx, and gw. */
+static const double eight[2] = {130.0, 290.0}, small_element[2] = {1.1, 1.0}, small_product[2] = {3.2, 7.6},
+                    small_last[2] = {2.0, 1.5};
+
+static double small_cycles(const cf_toeplitz_config *c) {
+    const cf_toeplitz_bands b =
+        cf_toeplitz_bands_of(c->x.height, c->x.breadth, c->y.height, c->y.breadth, c->kernel[0], c->row_pad);
+    const bool weights = c->pass == CF_PASS_WEIGHTS;
+    double products = 0;
+    for (int delta = b.first; delta <= b.last; ++delta)
+        products += (double)(cf_min(b.y_blocks, b.x_blocks - delta) - cf_max(0, -delta));
+    return (c->last ? small_last[weights] : 1.0) *
+           (eight[weights] + small_element[weights] * (c->x.height * c->x.breadth + c->y.height * c->y.breadth) +
+            small_product[weights] * products);
 }
 
 /* Reads and products of the warps of a tile. */
@@ -79,15 +97,16 @@ void cf_toeplitz_predict(const cf_layer *layer, const cf_device *device, int pas
     if (gpu && layer->batch > 0 &&
         cf_toeplitz_configure(layer, pass, &gpu->properties, false, &c) == CONV_FFT_SUCCESS) {
         const double clock = 0.89e3 * (double)gpu->properties.clock_khz,
-                     tiles = (double)c.samples * (double)c.groups * (double)c.tiles_down * (double)c.tiles_across,
+                     cycles = c.small ? ceil((double)c.samples / 8) * (double)c.groups * small_cycles(&c)
+                                      : (double)c.samples * (double)c.groups * (double)c.tiles_down *
+                                            (double)c.tiles_across * tile_cycles(&c, &gpu->properties),
                      blocks = (double)c.grid[0] * (double)c.grid[1];
         /* With few blocks, multiprocessors are idle. */
         const double processors = (double)gpu->properties.multiprocessors, share = fmin(1.0, blocks / processors);
         if (c.in_place)
             whole.seconds += cf_toeplitz_cycles_in_place(layer, &c, processors) / clock;
         else
-            whole.seconds = fmax(whole.seconds, device->stage_seconds + tiles * tile_cycles(&c, &gpu->properties) /
-                                                                            (share * clock * processors));
+            whole.seconds = fmax(whole.seconds, device->stage_seconds + cycles / (share * clock * processors));
         if (cf_toeplitz_adds(&c))
             whole.seconds += device->stage_seconds;
     }

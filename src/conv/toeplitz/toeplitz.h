@@ -28,6 +28,10 @@ typedef struct cf_toeplitz_config {
     int kernel[2], stride[2], lead, width, warps, planes;
     int terms, steps, span, blocks, count;         /* signals.cuh, tf32.cuh */
     int across, together, reach, shares, of_share; /* weights.cuh; of_share: ROWS */
+    /* small_planes.cuh: `planes` channels and `loaded` samples of a block, `each`, `blocks` and `shares` as there;
+     * `warps`: WARPS or SPLITS. The planes are height x breadth elements of x and y. */
+    bool small;
+    int loaded, each;
     cf_toeplitz_access x, y; /* of what is read; y: gy of the gradient of the weights, or what is written */
     int row_pad, column_pad;
     bool in_place, aligned; /* channels_last.cuh, which explains what follows */
@@ -41,6 +45,12 @@ typedef struct cf_toeplitz_config {
 /* Choose. any_alignment: tensors may begin at any address. NOT_SUPPORTED: no tile fits the shared memory of a block. */
 conv_fft_status cf_toeplitz_configure(const cf_layer *layer, int pass, const cf_gpu_properties *properties,
                                       bool any_alignment, cf_toeplitz_config *config);
+
+/* The same for small planes (small_planes.c). common: what all configurations have. false: the layer has none. */
+bool cf_toeplitz_configure_small(const cf_layer *layer, const cf_gpu_properties *properties, bool any_alignment,
+                                 const cf_toeplitz_config *common, cf_toeplitz_config *config);
+/* The constants and the entry point of a kernel of small planes. */
+void cf_toeplitz_print_small(const cf_toeplitz_config *config, bool adds, cf_text *text);
 
 /* Whether the slices of a gradient of the weights are added by another kernel. */
 static inline bool cf_toeplitz_adds(const cf_toeplitz_config *c) {

@@ -21,17 +21,34 @@ static const short_case all[] = {
     {.problem = "in=5x3x20x20 out=3 groups=3 kernel=5x5 pad=2 dtype=bf16", .processors = 4},
     {.problem = "in=9x3x14x14 out=3 groups=3 kernel=7x7 pad=3 dtype=fp16", .processors = 2},
     {.problem = "in=7x3x7x7 out=3 groups=3 kernel=13x13 pad=6 dtype=bf16", .spoiled = true},
+    {.problem = "in=7x3x20x20 out=3 groups=3 kernel=3x3 pad=1 dtype=fp16", .processors = 2},
     {.problem = "in=5x2x20x20 out=2 groups=2 kernel=3x3 pad=1 dtype=bf16", .shifted = true, .shared = 20000},
     {.problem = "in=1x1x1x1 out=1 kernel=1x1 dtype=fp16"},
     {.problem = "in=17x3x5x9 out=3 groups=3 kernel=1x4 pad=0x2 dtype=bf16", .processors = 3},
     {.problem = "in=2x3x3x5 out=3 groups=3 kernel=9x9 pad=4 dtype=fp16"},
+    /* Small planes: rows of 16 and of eight, of even and odd length, x and y of different extents, and both layouts. */
+    {.problem = "in=20x3x14x14 out=3 groups=3 kernel=7x7 pad=3 dtype=bf16", .spoiled = true, .processors = 3},
+    {.problem = "in=9x5x14x14 out=5 groups=5 kernel=27x27 pad=13 dtype=fp16", .processors = 2},
+    {.problem = "in=19x11x7x7 out=11 groups=11 kernel=13x13 pad=6 dtype=fp16", .processors = 2},
+    {.problem = "in=6x3x11x9 out=3 groups=3 kernel=3x5 pad=0x2 dtype=bf16", .spoiled = true},
+    {.problem = "in=8x2x16x16 out=2 groups=2 kernel=4x3 pad=1:2x0:2 dtype=fp16", .processors = 2},
+    {.problem = "in=7x3x5x6 out=3 groups=3 kernel=3x4 pad=2x5 dtype=fp16", .shifted = true},
+    {.problem = "in=70x2x6x7 out=2 groups=2 kernel=5x5 pad=2 dtype=fp16 w=fp32 math=half"},
+    {.problem = "in=8x2x10x6 out=2 groups=2 kernel=3x7 pad=6x5 dtype=bf16 gw=fp32", .spoiled = true},
+    {.problem = "in=70x5x3x3 out=5 groups=5 kernel=3x3 pad=1 dtype=fp16"},
+    {.problem = "in=130x8x7x8 out=8 groups=8 kernel=13x13 pad=6 layout=last dtype=fp16"},
+    {.problem = "in=10x16x14x14 out=16 groups=16 kernel=11x11 pad=5 layout=last dtype=fp16", .spoiled = true},
+    {.problem = "in=18x8x7x7 out=8 groups=8 kernel=13x13 pad=6 layout=last dtype=bf16", .processors = 2},
+    {.problem = "in=9x24x9x13 out=24 groups=24 kernel=11x14 pad=6x7 layout=last dtype=bf16 w=fp32 math=half"},
+    {.problem = "in=6x8x14x13 out=8 groups=8 kernel=27x25 pad=13x12 layout=last dtype=fp16", .passes = FD},
+    {.problem = "in=6x8x14x13 out=8 groups=8 kernel=17x3 pad=8x1 layout=last dtype=fp16", .processors = 2},
     /* Planes of several warps and of several tiles, down and across. */
     {.problem = "in=2x2x37x40 out=2 groups=2 kernel=7x7 pad=3 dtype=bf16"},
     {.problem = "in=2x2x70x24 out=2 groups=2 kernel=3x3 pad=1 dtype=fp16", .spoiled = true},
     {.problem = "in=2x2x18x75 out=2 groups=2 kernel=3x3 pad=1 dtype=fp16", .processors = 2},
     {.problem = "in=1x2x66x150 out=2 groups=2 kernel=5x9 pad=2x4 dtype=bf16", .processors = 3},
     /* Fragments in shared memory. */
-    {.problem = "in=5x2x14x14 out=2 groups=2 kernel=27x27 pad=13 dtype=fp16", .processors = 2},
+    {.problem = "in=5x2x20x20 out=2 groups=2 kernel=27x27 pad=13 dtype=fp16", .passes = FD, .processors = 2},
     {.problem = "in=2x1x20x44 out=1 kernel=31x31 pad=15 dtype=bf16"},
     {.problem = "in=2x9x20x20 out=9 groups=9 kernel=17x17 pad=8 layout=last dtype=fp16", .passes = FD},
     /* Asymmetric padding, more padding than taps, kernels of even size, output without padding. */
@@ -259,6 +276,17 @@ static int64_t channels_together(const short_case *c, const conv_fft_plan *plan,
     return state && state->config.in_place && pass != CF_PASS_WEIGHTS ? 4 : 1;
 }
 
+/* FP32 weights of channels get different magnitudes: each channel has a scale of its own. */
+static void grade_weights(layer *l) {
+    double *const values = test_alloc((size_t)l->w.tensor.count * sizeof *values);
+    const int64_t taps = l->w.tensor.count / l->w.tensor.extent[0];
+    for (int64_t i = 0; i < l->w.tensor.count; i++)
+        values[i] = l->w.values[i] * ldexp(1, (int)(3 * (i / taps % 5)) - 6);
+    layer_set(l, &l->w, values);
+    layer_compute_expected(l);
+    free(values);
+}
+
 bool short_case_check(const short_case *c, int number, const short_opened *o) {
     const int failures = case_failures();
     char variables[256];
@@ -268,6 +296,8 @@ bool short_case_check(const short_case *c, int number, const short_opened *o) {
     tensor_align(c->shifted ? 0 : 64);
     tolerate_fast_math();
     layer l = layer_create(&o->problem, &g);
+    if (o->problem.fp32_weights)
+        grade_weights(&l);
     const bool gx = o->plan->passes & CONV_FFT_BACKWARD_DATA, gw = o->plan->passes & CONV_FFT_BACKWARD_WEIGHTS;
     const backward_call overwrite = {.gx = gx, .gw = gw, .separate = number % 2},
                         add = {.gx = gx,

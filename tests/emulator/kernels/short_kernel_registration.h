@@ -6,6 +6,7 @@
 
 #include "conv/spatial/gradient.cuh"
 #include "conv/toeplitz/channels_last_weights.cuh"
+#include "conv/toeplitz/small_weights.cuh"
 
 struct Registration {
     /* The whole text. */

@@ -129,6 +129,38 @@ void note_in_place(const cf_toeplitz_config &c) {
     cover("scaled weights" + pass, c.scaled);
 }
 
+void note_small(const cf_toeplitz_config &c) {
+    const std::string pass = of_pass("small planes", c.pass),
+                      layout = (c.last ? ", channels last" : ", channels first") + pass;
+    const bool wide = c.x.breadth > 8 || c.y.breadth > 8;
+    cover("FP16" + layout, c.dtype == CONV_FFT_FP16);
+    cover("BF16" + layout, c.dtype == CONV_FFT_BF16);
+    cover("rows of 16" + layout, wide);
+    cover("rows of eight" + layout, !wide);
+    cover("rows of odd length" + layout, c.x.breadth % 2 && c.y.breadth % 2);
+    cover("rows of even length" + layout, c.x.breadth % 2 == 0 && c.y.breadth % 2 == 0);
+    cover("an odd number of rows of eight" + layout, !wide && c.x.height % 2);
+    cover("planes of different extents" + pass, c.x.height != c.y.height && c.x.breadth != c.y.breadth);
+    cover("samples that blocks do not fill" + layout, c.samples % c.loaded);
+    cover("FP32 weights" + pass, c.weights == CONV_FFT_FP32);
+    cover("several blocks of channels" + layout, c.grid[0] > 1);
+    cover("several blocks of samples" + layout, c.grid[1] > 1);
+    if (!c.last) {
+        cover("channels that blocks do not fill" + pass, c.groups % c.planes);
+        cover("several channels of a block" + pass, c.planes > 1);
+        cover("one channel of a block" + pass, c.planes == 1);
+        note_access("loads of small planes", c.x);
+        note_access(c.pass == CF_PASS_WEIGHTS ? "loads of small gy" : "stores of small planes", c.y);
+    }
+    if (c.pass == CF_PASS_WEIGHTS) {
+        cover("one slice" + layout, c.grid[1] == 1);
+        cover("shares of delta" + layout, c.shares > 1);
+        cover("several loads of a block" + layout, (c.samples + c.loaded - 1) / c.loaded > c.grid[1]);
+    } else {
+        cover("scaled weights" + pass, c.scaled);
+    }
+}
+
 void note_config(const cf_toeplitz_config &c) {
     if (c.in_place) {
         note_in_place(c);
@@ -218,8 +250,9 @@ void all_cases() {
                 run.conflict_free = false;
             } else if (pass.state) {
                 const cf_toeplitz_config &c = static_cast<const cf_toeplitz_state *>(pass.state)->config;
-                note_config(c);
-                run.conflict_free = run.conflict_free && !c.in_place && c.stride[0] % 2 && !c.in_shared_memory;
+                c.small ? note_small(c) : note_config(c);
+                run.conflict_free =
+                    run.conflict_free && !c.in_place && c.stride[0] % 2 && !c.in_shared_memory && !c.small;
             }
         CHECK_TEXT(short_case_check(&cases[i], i, &opened), name);
         CHECK_TEXT(run.fault.empty(), name + ": " + run.fault);
