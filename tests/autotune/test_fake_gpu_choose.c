@@ -107,6 +107,8 @@ static void depthwise_layers_have_their_families(void **state) {
                  {"in=64x240x28x28 out=240 groups=240 kernel=5x5 pad=2 layout=last dtype=fp16", "toeplitz"},
                  {"in=64x144x56x56 out=144 groups=144 kernel=3x3 pad=1 layout=last dtype=fp16", "toeplitz"},
                  {"in=64x96x56x56 out=96 groups=96 kernel=7x7 pad=3 dtype=fp16", "toeplitz"},
+                 {"in=8x32x64x64x64 out=32 groups=32 kernel=7x7x7 pad=3 dtype=fp16", "toeplitz"},
+                 {"in=8x64x32x32x32 out=64 groups=64 kernel=3x3x3 pad=1 dtype=bf16", "toeplitz"},
                  {"in=64x96x56x56 out=96 groups=96 kernel=7x7 pad=3", "fused"},
                  {"in=64x384x14x14 out=384 groups=384 kernel=7x7 pad=3", "fused"},
                  {"in=4x4096x8192 out=4096 groups=4096 kernel=4 pad=3:0 layout=last dtype=bf16", "spatial"},

@@ -48,7 +48,17 @@ static void serves_short_kernels_of_single_channels(void **unused) {
         {"in=4x8x20x20 out=8 groups=8 kernel=5x1 pad=2x0 dilation=1x3 dtype=fp16", F | D | W, ""},
         {"in=4x8x20x20 out=8 groups=8 kernel=5x5 pad=2 dilation=2x1 dtype=fp16", 0, "without dilation"},
         {"in=4x8x20x20 out=8 groups=8 kernel=5x5 pad=2 mode=reflect dtype=fp16", 0, "padded by zeros"},
-        {"in=4x8x5x20x20 out=8 groups=8 kernel=3x3x3 pad=1 dtype=fp16", 0, "one or two axes"},
+        {"in=4x8x5x20x20 out=8 groups=8 kernel=3x3x3 pad=1 dtype=fp16", F | D | W, ""},
+        {"in=4x8x9x20x20 out=8 groups=8 kernel=8x8x7 pad=3 dtype=bf16 w=fp32 math=half", F | D | W, ""},
+        {"in=4x8x12x20x20 out=8 groups=8 kernel=9x3x3 pad=1 dtype=fp16", 0, "8x8x7 taps"},
+        {"in=4x8x12x20x20 out=8 groups=8 kernel=3x9x3 pad=1 dtype=fp16", 0, "8x8x7 taps"},
+        {"in=4x8x12x20x20 out=8 groups=8 kernel=3x3x8 pad=1 dtype=fp16", 0, "8x8x7 taps"},
+        {"in=4x8x5x20x20 out=8 groups=8 kernel=3x3x3 pad=1 stride=2x1x1 dtype=fp16", 0, "without stride"},
+        {"in=4x8x5x20x20 out=8 groups=8 kernel=3x3x3 pad=1 stride=1x2x1 dtype=fp16", 0, "without stride"},
+        {"in=4x8x5x20x20 out=8 groups=8 kernel=3x3x3 pad=1 dilation=2x1x1 dtype=fp16", 0, "8x8x7 taps"},
+        {"in=4x8x5x20x20 out=8 groups=8 kernel=3x3x3 pad=1 layout=last dtype=fp16", 0, "channels first"},
+        {"in=4x8x5x20x20 out=8 groups=8 kernel=3x3x3 pad=1", 0, "volumes of 16 bits"},
+        {"in=4x8x5x20x20 out=8 groups=8 kernel=3x3x3 pad=1 mode=circular dtype=fp16", 0, "padded by zeros"},
         {"in=4x8x20x20 out=8 groups=8 kernel=5x5 pad=2", F | D | W, ""},
         {"in=4x8x900 out=8 groups=8 kernel=128 pad=127:0", F | D | W, ""},
         {"in=4x8x900 out=8 groups=8 kernel=129 pad=128:0", 0, "128 taps"},
@@ -206,6 +216,46 @@ static void passes_are_cut_for_the_gpu(void **unused) {
     assert_true(served > 4000 && fitting > served * 9 / 10 && in_place > 400 && small > 60);
 }
 
+/* Volumes: tiles and parts cover all outputs, and tiles hold what their warps read. */
+static void volumes_are_cut_for_the_gpu(void **unused) {
+    (void)unused;
+    const cf_gpu_properties properties = gpu_properties_of("data/gpus/h200.txt");
+    generator g = test_generator(2);
+    int served = 0;
+    for (int i = 0; i < 1000; ++i) {
+        char line[256];
+        const int groups = (int)random_int(&g, 1, 200);
+        snprintf(line, sizeof line, "in=%dx%dx%dx%dx%d out=%d groups=%d kernel=%dx%dx%d pad=%d dtype=%s",
+                 (int)random_int(&g, 1, 9), groups, (int)random_int(&g, 2, 70), (int)random_int(&g, 1, 150),
+                 (int)random_int(&g, 1, 150), groups, groups, (int)random_int(&g, 2, 8), (int)random_int(&g, 1, 8),
+                 (int)random_int(&g, 1, 7), (int)random_int(&g, 0, 9), random_once_in(&g, 2) ? "fp16" : "bf16");
+        cf_layer layer;
+        if (!make(line, &layer))
+            continue;
+        for (int pass = 0; pass < CF_PASS_COUNT; ++pass)
+            for (int any = 0; any < 2; ++any) {
+                cf_toeplitz_config c;
+                const char *why;
+                if (!cf_toeplitz_serves(&layer, pass, &why) || layer.axis[0].kernel == 1)
+                    continue;
+                ++served;
+                assert_int_equal(cf_toeplitz_configure(&layer, pass, &properties, any, &c), CONV_FFT_SUCCESS);
+                int64_t extent[3];
+                for (int a = 0; a < 3; ++a)
+                    extent[a] = pass == CF_PASS_DATA ? layer.axis[a].input : layer.axis[a].output;
+                const int64_t items = c.samples * c.depth_parts * c.tiles_down * c.tiles_across;
+                if (c.depths != layer.axis[0].kernel || c.depth_parts * c.part_depths < extent[0] ||
+                    (c.depth_parts - 1) * c.part_depths >= extent[0] || c.tiles_down * 16 * c.warps < extent[1] ||
+                    c.tiles_across * 16 * c.across < extent[2] || c.threads != 32 * c.warps * c.across ||
+                    c.threads > 256 || c.grid[0] != groups || c.grid[1] < 1 || c.grid[1] > items || c.grid[1] > 65535 ||
+                    c.shared > properties.shared_per_block || c.x.rows != 16 * c.warps + c.kernel[0] - 1 ||
+                    8 * c.x.units < 16 * c.across + c.lead + 8 || c.column_pad % c.x.granule != 0)
+                    fail_msg("%s, pass %d", line, pass);
+            }
+    }
+    assert_true(served > 1000);
+}
+
 static void known_layers_have_their_configuration(void **unused) {
     (void)unused;
     const cf_gpu_properties properties = gpu_properties_of("data/gpus/h200.txt");
@@ -293,6 +343,10 @@ static void little_shared_memory_is_refused(void **unused) {
     assert_true(make("in=64x96x56x56 out=96 groups=96 kernel=7x7 pad=3 dtype=fp16", &layer));
     for (int pass = 0; pass < CF_PASS_COUNT; ++pass)
         assert_int_equal(cf_toeplitz_configure(&layer, pass, &properties, false, &c), CONV_FFT_NOT_SUPPORTED);
+    properties.shared_per_block = 5 << 10;
+    assert_true(make("in=8x32x64x64x64 out=32 groups=32 kernel=7x7x7 pad=3 dtype=fp16", &layer));
+    for (int pass = 0; pass < CF_PASS_COUNT; ++pass)
+        assert_int_equal(cf_toeplitz_configure(&layer, pass, &properties, false, &c), CONV_FFT_NOT_SUPPORTED);
 }
 
 int main(void) {
@@ -300,6 +354,7 @@ int main(void) {
         cmocka_unit_test(serves_short_kernels_of_single_channels),
         cmocka_unit_test(layers_whose_elements_lie_apart_are_refused),
         cmocka_unit_test(passes_are_cut_for_the_gpu),
+        cmocka_unit_test(volumes_are_cut_for_the_gpu),
         cmocka_unit_test(known_layers_have_their_configuration),
         cmocka_unit_test(operands_of_fp32_signals_fit_registers),
         cmocka_unit_test(few_channels_are_divided),

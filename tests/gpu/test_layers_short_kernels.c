@@ -77,6 +77,21 @@ static const char *const toeplitz_problems[] = {
     "in=3x4x37 out=4 groups=4 kernel=37 pad=36:0 dtype=fp16",
     "in=4x24x2048 out=24 groups=24 kernel=4 pad=3:0 layout=last dtype=bf16",
     "in=3x11x500 out=11 groups=11 kernel=64 pad=63:0 layout=last dtype=fp16",
+    /* Volumes: of one tile, of several, with parts of the depths; rows at all alignments; kernels of all parities. */
+    "in=2x3x20x40x48 out=3 groups=3 kernel=7x7x7 pad=3 dtype=fp16",
+    "in=3x5x16x16x16 out=5 groups=5 kernel=7x7x7 pad=3 dtype=bf16",
+    "in=2x2x64x64x64 out=2 groups=2 kernel=7x7x7 pad=3 dtype=fp16",
+    "in=2x3x9x70x150 out=3 groups=3 kernel=5x5x5 pad=2 dtype=bf16",
+    "in=2x3x31x33x37 out=3 groups=3 kernel=5x5x5 pad=2 dtype=fp16",
+    "in=2x160x24x24x24 out=160 groups=160 kernel=3x3x3 pad=1 dtype=fp16",
+    "in=3x4x11x18x22 out=4 groups=4 kernel=8x8x7 pad=4x3x3 dtype=bf16",
+    "in=3x4x10x12x20 out=4 groups=4 kernel=4x6x4 pad=1:2x0:5x3 dtype=fp16",
+    "in=2x4x3x4x5 out=4 groups=4 kernel=2x1x7 pad=4x3x6 dtype=bf16",
+    "in=2x4x9x10x16 out=4 groups=4 kernel=3x4x6 dtype=fp16",
+    "in=2x4x40x9x8 out=4 groups=4 kernel=7x1x1 pad=3x0x0 dtype=bf16",
+    "in=2x4x8x40x40 out=4 groups=4 kernel=1x7x7 pad=0x3x3 dtype=fp16",
+    "in=2x8x12x20x24 out=8 groups=8 kernel=5x5x5 pad=2 dtype=fp16 w=fp32 math=half",
+    "in=2x8x12x20x24 out=8 groups=8 kernel=3x3x3 pad=1 dtype=bf16 gw=fp32",
     /* FP32 weights and gradients of weights. */
     "in=5x8x20x20 out=8 groups=8 kernel=5x5 pad=2 dtype=fp16 w=fp32 math=half",
     "in=5x24x20x20 out=24 groups=24 kernel=5x5 pad=2 layout=last dtype=bf16 w=fp32 math=half",
@@ -187,6 +202,43 @@ static void layers_of_family_toeplitz(void **state) {
     assert_int_equal(case_failures(), 0);
 }
 
+/* Random volumes, also with little padding or more of it than taps, and rows at all alignments. */
+enum {
+    RANDOM_VOLUMES = 24
+};
+static char random_volumes[RANDOM_VOLUMES][192];
+
+static void check_volume(int64_t i, void *unused) {
+    (void)unused;
+    check_family("toeplitz", random_volumes[i], i);
+}
+
+static void random_volumes_of_family_toeplitz(void **state) {
+    NEED_DEVICE(state);
+    static const char *const types[] = {"dtype=fp16", "dtype=bf16", "dtype=fp16 w=fp32 math=half",
+                                        "dtype=bf16 gw=fp32"};
+    case_list list = {.name = "gpu_layers_volumes"};
+    generator g = test_generator(1);
+    for (int i = 0; i < RANDOM_VOLUMES; i++) {
+        const int samples = (int)random_int(&g, 1, 3), groups = (int)random_int(&g, 2, 5);
+        int kernel[3] = {0}, pad[3] = {0}, input[3] = {0};
+        for (int a = 0; a < 3; a++) {
+            kernel[a] = (int)random_int(&g, a == 0 ? 2 : 1, a == 2 ? 7 : 8);
+            pad[a] = random_once_in(&g, 4) ? (int)random_int(&g, 0, kernel[a] + 2) : kernel[a] / 2;
+            input[a] = (int)random_int(&g, kernel[a], a == 0 ? 16 : a == 1 ? 40 : 70);
+        }
+        if (random_once_in(&g, 2))
+            input[2] = (input[2] + 7) / 8 * 8;
+        snprintf(random_volumes[i], sizeof random_volumes[i],
+                 "in=%dx%dx%dx%dx%d out=%d groups=%d kernel=%dx%dx%d pad=%dx%dx%d %s", samples, groups, input[0],
+                 input[1], input[2], groups, groups, kernel[0], kernel[1], kernel[2], pad[0], pad[1], pad[2],
+                 types[random_int(&g, 0, 3)]);
+        case_list_add(&list, "%s", random_volumes[i]);
+    }
+    device_each(&list, check_volume, NULL);
+    assert_int_equal(case_failures(), 0);
+}
+
 static void layers_of_family_spatial(void **state) {
     NEED_DEVICE(state);
     case_list list = {.name = "gpu_layers_spatial"};
@@ -199,6 +251,7 @@ static void layers_of_family_spatial(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(layers_of_family_toeplitz),
+        cmocka_unit_test(random_volumes_of_family_toeplitz),
         cmocka_unit_test(layers_of_family_spatial),
     };
     gpu_read_filters();

@@ -12,7 +12,8 @@
 #include "support/nvrtc_compile.h"
 
 enum {
-    ALLOWED = 448 /* bytes of spills, where sums of gw fill the registers */
+    ALLOWED = 448,       /* bytes of spills, where sums of gw fill the registers */
+    ALLOWED_VOLUMES = 80 /* the same, kernels of volumes */
 };
 
 static const char *const problems[] = {
@@ -46,6 +47,10 @@ static const char *const problems[] = {
     "in=4x4096x8192 out=4096 groups=4096 kernel=64 pad=63:0",
     "in=4x4096x8192 out=4096 groups=4096 kernel=128 pad=127:0",
     "in=4x4096x8192 out=4096 groups=4096 kernel=256 pad=255:0 math=tf32",
+    "in=8x32x64x64x64 out=32 groups=32 kernel=7x7x7 pad=3 dtype=fp16",
+    "in=8x32x64x64x64 out=32 groups=32 kernel=5x5x5 pad=2 dtype=bf16",
+    "in=4x48x48x48x48 out=48 groups=48 kernel=3x3x3 pad=1 dtype=fp16 w=fp32 math=half",
+    "in=4x96x16x16x16 out=96 groups=96 kernel=8x8x7 pad=4x4x3 dtype=bf16",
 };
 
 static void add_pass(nvrtc_list *list, const char *problem, int pass, bool any_alignment,
@@ -61,17 +66,17 @@ static void add_pass(nvrtc_list *list, const char *problem, int pass, bool any_a
         return;
     for (int adds = 0; adds <= cf_toeplitz_adds(&c); ++adds) {
         char kind[64], name[256];
-        snprintf(kind, sizeof kind, "%s%s%s%s", c.small ? "small " : "",
+        snprintf(kind, sizeof kind, "%s%s%s%s%s", c.small ? "small " : "",
                  adds                      ? "add"
                  : pass == CF_PASS_WEIGHTS ? "weights"
                                            : "signals",
                  c.in_place ? " in place"
                  : c.last   ? " last"
                             : "",
-                 c.line ? " line" : "");
+                 c.line ? " line" : "", c.depths ? " volumes" : "");
         snprintf(name, sizeof name, "%s, pass %d%s%s", problem, pass, any_alignment ? ", any alignment" : "",
                  adds ? ", add" : "");
-        nvrtc_kernel *const kernel = nvrtc_list_add(list, properties, ALLOWED, kind, name);
+        nvrtc_kernel *const kernel = nvrtc_list_add(list, properties, c.depths ? ALLOWED_VOLUMES : ALLOWED, kind, name);
         assert_int_equal(cf_toeplitz_source(&c, adds, &kernel->source), CONV_FFT_SUCCESS);
     }
 }

@@ -27,4 +27,14 @@ typedef struct cf_toeplitz_call {
     int accumulate, unused;       /* accumulate: add to the old contents. unused: the struct has no padding */
 } cf_toeplitz_call;
 
+/* Layers of three axes. `planes` describes those of depth 0, and its samples, groups and slices. */
+typedef struct cf_toeplitz_volume_call {
+    cf_toeplitz_call planes;
+    long long x_depth_stride, y_depth_stride, w_depth_stride;
+    int x_depths, y_depths;
+    int depth_pad;          /* output 0 begins at this distance before input 0 */
+    int parts, part_depths; /* the depths of y are divided into so many parts, of so many depths each */
+    int unused;             /* the struct has no padding */
+} cf_toeplitz_volume_call;
+
 #endif

@@ -63,9 +63,7 @@ bool cf_toeplitz_serves(const cf_layer *layer, int pass, const char **why) {
     if (pass != CF_PASS_WEIGHTS && is_short(layer->x.dtype) && layer->w.dtype == CONV_FFT_FP32 &&
         layer->problem.math != CONV_FFT_MATH_HALF)
         return false;
-    *why = "toeplitz computes one or two axes, padded by zeros, without dilation";
-    if (!is_trivial(&layer->axis[0]))
-        return false;
+    *why = "toeplitz computes layers padded by zeros, without dilation";
     for (int a = 1; a < 3; ++a)
         if (layer->axis[a].dilation != 1 && layer->axis[a].kernel > 1)
             return false;
@@ -87,20 +85,22 @@ bool cf_toeplitz_serves(const cf_layer *layer, int pass, const char **why) {
         return false;
     *why = "toeplitz computes tensors whose rows or, of 16 bits, whose channels are contiguous";
     const int layout = layout_of(layer, &layer->x);
-    return layout && (layout == 1 || is_short(layer->x.dtype)) && layout == layout_of(layer, &layer->y) &&
-           fits_int(layer->axis, &layer->x) && fits_int(layer->axis, &layer->y);
+    if (!layout || (layout == 2 && !is_short(layer->x.dtype)) || layout != layout_of(layer, &layer->y) ||
+        !fits_int(layer->axis, &layer->x) || !fits_int(layer->axis, &layer->y))
+        return false;
+    return is_trivial(&layer->axis[0]) || cf_toeplitz_serves_volumes(layer, why);
 }
 
 /* ----------------------------------------------------------------------------------------------------------- tiles */
 
 static int numbers_of(conv_fft_dtype dtype) { return (int)(UNIT_BYTES / cf_dtype_bytes(dtype)); }
 
-/* The elements that one copy can move: all of its starts are multiples of them. */
-static int granule_of(const cf_layer *layer, const cf_tensor *t, bool last, int64_t rows, bool any_alignment) {
+int cf_toeplitz_granule(const cf_layer *layer, const cf_tensor *t, bool last, int64_t rows, bool any_alignment) {
     int granule = any_alignment ? 1 : last ? 2 : numbers_of(t->dtype);
     const int64_t strides[] = {layer->batch > 1 ? t->sample_stride : 0, layer->groups > 1 ? t->group_stride : 0,
-                               rows > 1 ? t->axis_stride[1] : 0, t->axis_stride[2]};
-    for (int i = 0; i < 4; ++i)
+                               rows > 1 ? t->axis_stride[1] : 0, t->axis_stride[2],
+                               is_trivial(&layer->axis[0]) ? 0 : t->axis_stride[0]};
+    for (int i = 0; i < 5; ++i)
         while (i != (last ? 1 : 3) && strides[i] % granule != 0)
             granule /= 2;
     return last && layer->groups % granule != 0 ? 1 : granule;
@@ -248,8 +248,8 @@ static conv_fft_status set_grid(cf_toeplitz_config *c, const cf_gpu_properties *
 /* The padding of what is read. For the gradient of x, it is that of gy. */
 static int64_t pad_of(const cf_axis *a, bool data) { return data ? a->kernel - 1 - a->pad_before : a->pad_before; }
 
-conv_fft_status cf_toeplitz_configure(const cf_layer *layer, int pass, const cf_gpu_properties *properties,
-                                      bool any_alignment, cf_toeplitz_config *config) {
+static conv_fft_status configure_planes(const cf_layer *layer, int pass, const cf_gpu_properties *properties,
+                                        bool any_alignment, cf_toeplitz_config *config) {
     const bool data = pass == CF_PASS_DATA, weights = pass == CF_PASS_WEIGHTS;
     const cf_axis *down = &layer->axis[1], *across = &layer->axis[2];
     const cf_tensor *read = data ? &layer->y : &layer->x, *written = data ? &layer->x : &layer->y,
@@ -277,8 +277,8 @@ conv_fft_status cf_toeplitz_configure(const cf_layer *layer, int pass, const cf_
     }
     if (cf_toeplitz_configure_small(layer, properties, any_alignment, &c, config))
         return CONV_FFT_SUCCESS;
-    c.x.granule = granule_of(layer, read, c.last, data ? down->output : down->input, any_alignment);
-    c.y.granule = granule_of(layer, written, c.last, rows, any_alignment);
+    c.x.granule = cf_toeplitz_granule(layer, read, c.last, data ? down->output : down->input, any_alignment);
+    c.y.granule = cf_toeplitz_granule(layer, written, c.last, rows, any_alignment);
     choose_steps(&c, column_pad);
     c.in_shared_memory = c.kernel[0] * c.steps * c.terms > (is_short(c.dtype) ? HELD_FRAGMENTS : HELD_TERMS);
     (weights ? set_weight_tiles : set_signal_tiles)(&c, rows, columns);
@@ -308,8 +308,15 @@ conv_fft_status cf_toeplitz_configure(const cf_layer *layer, int pass, const cf_
     return CONV_FFT_SUCCESS;
 }
 
+conv_fft_status cf_toeplitz_configure(const cf_layer *layer, int pass, const cf_gpu_properties *properties,
+                                      bool any_alignment, cf_toeplitz_config *config) {
+    return (is_trivial(&layer->axis[0]) ? configure_planes : cf_toeplitz_configure_volumes)(layer, pass, properties,
+                                                                                            any_alignment, config);
+}
+
 size_t cf_toeplitz_bytes(const cf_toeplitz_config *c) {
-    return cf_toeplitz_adds(c) ? (size_t)(c->grid[1] * c->groups * c->kernel[0] * c->kernel[1]) * 4 : 0;
+    const int64_t taps = (int64_t)cf_max(1, c->depths) * c->kernel[0] * c->kernel[1];
+    return cf_toeplitz_adds(c) ? (size_t)(c->grid[1] * c->groups * taps) * 4 : 0;
 }
 
 /* --------------------------------------------------------------------------------------------------------- kernels */
@@ -320,12 +327,13 @@ static int resident_blocks(const cf_toeplitz_config *c) {
     const bool fp32 = !is_short(c->dtype), weights = c->pass == CF_PASS_WEIGHTS;
     const int held = c->in_shared_memory ? c->steps : c->kernel[0] * c->steps,
               needed = 32 + 2 * held + 4 * c->blocks + 2 * cf_toeplitz_window(c->blocks, c->stride[1], c->steps),
-              registers = weights && fp32 && (!c->line || c->reach > 24) ? 256
-                          : weights                                      ? 160
-                          : fp32                                         ? 128
-                          : c->last                                      ? (needed <= 72 ? 64 : 96)
-                          : c->steps > 12                                ? 128
-                                                                         : 88;
+              registers = c->depths                                        ? 128
+                          : weights && fp32 && (!c->line || c->reach > 24) ? 256
+                          : weights                                        ? 160
+                          : fp32                                           ? 128
+                          : c->last                                        ? (needed <= 72 ? 64 : 96)
+                          : c->steps > 12                                  ? 128
+                                                                           : 88;
     return (int)cf_max(1, 65536 / (registers * c->threads));
 }
 
@@ -356,17 +364,21 @@ static void print_tiles(const cf_toeplitz_config *c, bool adds, cf_text *t) {
     cf_text_add(t, "static constexpr bool LAST = %s, LINE = %s, FLIP = %s, SHARED = %s, SCALED = %s;\n",
                 word_of(c->last), word_of(c->line), word_of(c->pass == CF_PASS_DATA), word_of(c->in_shared_memory),
                 word_of(c->scaled));
-    if (weights)
+    if (c->depths)
+        cf_text_add(
+            t, "static constexpr int KERNEL_Z = %d, ACROSS = %d;\nstatic constexpr long long OUT_ROW = %lld;\n};\n",
+            c->depths, c->across, (long long)c->out_row);
+    else if (weights)
         cf_text_add(t, "static constexpr int ACROSS = %d, TOGETHER = %d, REACH = %d, SHARES = %d, ROWS = %d;\n};\n",
                     c->across, c->together, c->reach, c->shares, c->of_share);
     else
         cf_text_add(t, "static constexpr int STEPS = %d, SPAN = %d, BLOCKS = %d, COUNT = %d;\n};\n", c->steps, c->span,
                     c->blocks, c->count);
-    cf_text_add(t, "CF_TOEPLITZ_KERNEL(%s, %d, %d)\n",
-                adds      ? "toeplitz_add"
-                : weights ? "toeplitz_weights"
-                          : "toeplitz_signals",
-                adds ? adder.sums * adder.shares : c->threads, adds ? 1 : resident_blocks(c));
+    static const char *const names[2][3] = {{"toeplitz_signals", "toeplitz_weights", "toeplitz_add"},
+                                            {"toeplitz_volumes", "toeplitz_volume_weights", "toeplitz_volume_add"}};
+    cf_text_add(t, "CF_TOEPLITZ_%sKERNEL(%s, %d, %d)\n", c->depths ? "VOLUME_" : "",
+                names[c->depths > 0][adds ? 2 : weights], adds ? adder.sums * adder.shares : c->threads,
+                adds ? 1 : resident_blocks(c));
 }
 
 conv_fft_status cf_toeplitz_source(const cf_toeplitz_config *c, bool adds, cf_source *source) {

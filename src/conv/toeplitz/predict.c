@@ -105,6 +105,9 @@ void cf_toeplitz_predict(const cf_layer *layer, const cf_device *device, int pas
         const double processors = (double)gpu->properties.multiprocessors, share = fmin(1.0, blocks / processors);
         if (c.in_place)
             whole.seconds += cf_toeplitz_cycles_in_place(layer, &c, processors) / clock;
+        else if (c.depths)
+            whole.seconds =
+                fmax(whole.seconds, device->stage_seconds + cf_toeplitz_volume_cycles(&c, &gpu->properties) / clock);
         else
             whole.seconds = fmax(whole.seconds, device->stage_seconds + cycles / (share * clock * processors));
         if (cf_toeplitz_adds(&c))

@@ -15,6 +15,13 @@ static const cf_parameter parameters_of_call[] = {
                                    CF_ADDRESS(cf_toeplitz_call, sums)},
     {0, 0}};
 
+static const cf_parameter parameters_of_volume_call[] = {
+    {sizeof(cf_toeplitz_volume_call),
+     CF_ADDRESS(cf_toeplitz_volume_call, planes.x.memory) | CF_ADDRESS(cf_toeplitz_volume_call, planes.y.memory) |
+         CF_ADDRESS(cf_toeplitz_volume_call, planes.w.memory) | CF_ADDRESS(cf_toeplitz_volume_call, planes.bias) |
+         CF_ADDRESS(cf_toeplitz_volume_call, planes.sums)},
+    {0, 0}};
+
 static cf_toeplitz_side side_of(const cf_tensor *t, const void *memory, int64_t rows, int64_t columns) {
     return (cf_toeplitz_side){memory,    t->sample_stride, t->group_stride, t->axis_stride[1], t->axis_stride[2],
                               (int)rows, (int)columns};
@@ -29,14 +36,32 @@ static cf_toeplitz_taps taps_of(const cf_layer *layer, const cf_tensor *t, const
                               t->axis_stride[1], t->axis_stride[2]};
 }
 
-static conv_fft_status add_slices(const cf_toeplitz_state *state, cf_toeplitz_call *call, struct CUstream_st *stream) {
-    const int64_t count = call->groups * state->config.kernel[0] * state->config.kernel[1];
-    const cf_slice_adder adder = cf_slice_adder_of(call->slices);
+static cf_toeplitz_volume_call volume_of(const cf_layer *layer, const cf_toeplitz_config *config,
+                                         const cf_toeplitz_call *planes) {
+    const bool data = config->pass == CF_PASS_DATA;
+    const int64_t x_stride = layer->x.axis_stride[0], y_stride = layer->y.axis_stride[0];
+    const int input = (int)layer->axis[0].input, output = (int)layer->axis[0].output;
+    return (cf_toeplitz_volume_call){.planes = *planes,
+                                     .x_depth_stride = data ? y_stride : x_stride,
+                                     .y_depth_stride = data ? x_stride : y_stride,
+                                     .w_depth_stride = config->pass == CF_PASS_WEIGHTS ? layer->gw.axis_stride[0]
+                                                                                       : layer->w.axis_stride[0],
+                                     .x_depths = data ? output : input,
+                                     .y_depths = data ? input : output,
+                                     .depth_pad = config->depth_pad,
+                                     .parts = config->depth_parts,
+                                     .part_depths = config->part_depths};
+}
+
+static conv_fft_status add_slices(const cf_toeplitz_state *state, const cf_parameter *list, void **parameters,
+                                  struct CUstream_st *stream) {
+    const cf_toeplitz_config *c = &state->config;
+    const int64_t count = c->groups * cf_max(1, c->depths) * c->kernel[0] * c->kernel[1];
+    const cf_slice_adder adder = cf_slice_adder_of(c->grid[1]);
     const cf_launch shape = {{(unsigned)cf_ceil_div(count, adder.sums), 1, 1},
                              {(unsigned)(adder.sums * adder.shares), 1, 1},
                              (size_t)cf_slice_adder_shared(adder, (int)sizeof(float)),
-                             parameters_of_call};
-    void *parameters[] = {call};
+                             list};
     return cf_kernel_launch(state->add, &shape, parameters, stream);
 }
 
@@ -69,14 +94,20 @@ conv_fft_status cf_toeplitz_run(const conv_fft_plan *plan, int set, const cf_cal
                              .tiles_across = (int)config->tiles_across};
     call.accumulate =
         data ? (c->flags & CONV_FFT_ACCUMULATE_GX) != 0 : weights && (c->flags & CONV_FFT_ACCUMULATE_GW) != 0;
+    cf_toeplitz_volume_call volume;
+    const cf_parameter *const list = config->depths ? parameters_of_volume_call : parameters_of_call;
+    void *parameters[] = {&call};
+    if (config->depths) {
+        volume = volume_of(layer, config, &call);
+        parameters[0] = &volume;
+    }
     const cf_launch shape = {{(unsigned)config->grid[0], (unsigned)config->grid[1], 1},
                              {(unsigned)config->threads, 1, 1},
                              (size_t)config->shared,
-                             parameters_of_call};
-    void *parameters[] = {&call};
+                             list};
     CF_FORWARD(cf_kernel_launch(state->kernel, &shape, parameters, c->stream));
     if (cf_toeplitz_adds(config))
-        CF_FORWARD(add_slices(state, &call, c->stream));
+        CF_FORWARD(add_slices(state, list, parameters, c->stream));
     cf_stage_done(plan, c, weights ? CF_STAGE_CONVOLVE_GW : data ? CF_STAGE_CONVOLVE_GX : CF_STAGE_CONVOLVE_Y);
     return CONV_FFT_SUCCESS;
 }

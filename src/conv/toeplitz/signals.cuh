@@ -36,18 +36,23 @@ template <class F> CF_DEVICE float tap_at(const cf_toeplitz_taps &w, long long g
                             row * w.row_stride + column * w.column_stride);
 }
 
+/* The largest tap of a channel, in all lanes. */
+template <class F> CF_DEVICE float largest_tap(const cf_toeplitz_taps &w, long long group) {
+    float largest = 0;
+    for (int i = int(threadIdx.x) % 32; i < F::KERNEL_Y * F::KERNEL_X; i += 32)
+        largest = fmaxf(largest, fabsf(tap_at<F>(w, group, i / F::KERNEL_X, i % F::KERNEL_X)));
+    for (int lanes = 16; lanes > 0; lanes /= 2)
+        largest = fmaxf(largest, __shfl_xor_sync(~0u, largest, lanes));
+    return largest;
+}
+
 /* SCALED: FP32 weights beside FP16 signals are multiplied by a power of two, so that the largest one is between 2^14
- * and 2^15. Otherwise small weights would lose bits. */
+ * and 2^15. Otherwise small weights would lose bits. Taps: what largest_tap() takes. */
 template <class F> struct WeightScale {
     float up = 1, down = 1;
-    CF_DEVICE WeightScale(const cf_toeplitz_taps &w, long long group) {
+    template <class Taps> CF_DEVICE WeightScale(const Taps &w, long long group) {
         if constexpr (F::SCALED) {
-            float largest = 0;
-            for (int i = int(threadIdx.x) % 32; i < F::KERNEL_Y * F::KERNEL_X; i += 32)
-                largest = fmaxf(largest, fabsf(tap_at<F>(w, group, i / F::KERNEL_X, i % F::KERNEL_X)));
-            for (int lanes = 16; lanes > 0; lanes /= 2)
-                largest = fmaxf(largest, __shfl_xor_sync(~0u, largest, lanes));
-            const unsigned exponent = __float_as_uint(largest) >> 23,
+            const unsigned exponent = __float_as_uint(largest_tap<F>(w, group)) >> 23,
                            field = exponent < 15 ? 253 : cf_max_of(int(268 - exponent), 1);
             up = __uint_as_float(field << 23);
             down = __uint_as_float((254 - field) << 23);

@@ -37,6 +37,9 @@ typedef struct cf_toeplitz_config {
     bool in_place, aligned; /* channels_last.cuh, which explains what follows */
     int tiles, parts, quads, batch, buffers, offset[2], columns[2], resident; /* columns: WIDTH and WIDTH_Y */
     int64_t samples, groups, tiles_down, tiles_across;
+    /* Volumes (volumes.cuh). depths: KERNEL_Z, or 0 for planes and lines. The depths of outputs are in depth_parts. */
+    int depths, depth_pad, depth_parts, part_depths;
+    int64_t out_row; /* OUT_ROW */
     int64_t grid[2]; /* blocks of channels, slices of the items */
     int threads;
     int64_t shared; /* bytes of a block */
@@ -51,6 +54,9 @@ bool cf_toeplitz_configure_small(const cf_layer *layer, const cf_gpu_properties 
                                  const cf_toeplitz_config *common, cf_toeplitz_config *config);
 /* The constants and the entry point of a kernel of small planes. */
 void cf_toeplitz_print_small(const cf_toeplitz_config *config, bool adds, cf_text *text);
+/* The same for layers of volumes, which cf_toeplitz_configure() calls. */
+conv_fft_status cf_toeplitz_configure_volumes(const cf_layer *layer, int pass, const cf_gpu_properties *properties,
+                                              bool any_alignment, cf_toeplitz_config *config);
 
 /* Whether the slices of a gradient of the weights are added by another kernel. */
 static inline bool cf_toeplitz_adds(const cf_toeplitz_config *c) {
@@ -73,6 +79,14 @@ size_t cf_toeplitz_bytes(const cf_toeplitz_config *config);
 
 /* Whether the family computes the pass; otherwise *why is a clause. */
 bool cf_toeplitz_serves(const cf_layer *layer, int pass, const char **why);
+/* The conditions that only layers of volumes have. */
+bool cf_toeplitz_serves_volumes(const cf_layer *layer, const char **why);
+
+/* The elements that one copy can move: all of its starts are multiples of them. */
+int cf_toeplitz_granule(const cf_layer *layer, const cf_tensor *t, bool last, int64_t rows, bool any_alignment);
+
+/* Cycles of a multiprocessor for a pass of volumes. */
+double cf_toeplitz_volume_cycles(const cf_toeplitz_config *config, const cf_gpu_properties *properties);
 
 void cf_toeplitz_predict(const cf_layer *layer, const cf_device *device, int pass, const cf_strategy *strategy,
                          cf_stage_cost cost[CF_STAGE_COUNT]);

@@ -7,10 +7,12 @@
 #include "conv/spatial/gradient.cuh"
 #include "conv/toeplitz/channels_last_weights.cuh"
 #include "conv/toeplitz/small_weights.cuh"
+#include "conv/toeplitz/volume_weights.cuh"
 
 struct Registration {
     /* The whole text. */
     Registration(const char *text, void (*kernel)(cf_toeplitz_call));
+    Registration(const char *text, void (*kernel)(cf_toeplitz_volume_call));
     Registration(const char *text, void (*kernel)(cf_spatial_call));
 };
 

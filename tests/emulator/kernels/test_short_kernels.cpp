@@ -161,9 +161,42 @@ void note_small(const cf_toeplitz_config &c) {
     }
 }
 
+void note_volumes(const cf_toeplitz_config &c) {
+    const std::string pass = of_pass("toeplitz, volumes", c.pass);
+    const std::int64_t items = c.samples * c.depth_parts * c.tiles_down * c.tiles_across;
+    cover("FP16" + pass, c.dtype == CONV_FFT_FP16);
+    cover("BF16" + pass, c.dtype == CONV_FFT_BF16);
+    cover("seven taps of a row, from an odd column on" + pass, c.kernel[1] == 7 && c.lead % 2);
+    cover("fewer taps of a row, from an odd column on" + pass, c.kernel[1] < 7 && c.lead % 2);
+    cover("taps from an even column on" + pass, c.lead % 2 == 0);
+    cover("even numbers of kernel rows" + pass, c.kernel[0] % 2 == 0);
+    cover("odd numbers of kernel rows" + pass, c.kernel[0] % 2);
+    cover("eight depths of a kernel" + pass, c.depths == 8);
+    cover("more padding than taps" + pass, c.pass == CF_PASS_DATA ? c.depth_pad < 0 : c.depth_pad >= c.depths);
+    cover("no padding of depths" + pass, c.depth_pad == 0);
+    cover("several warps down and across" + pass, c.warps > 1 && c.across > 1);
+    cover("tiles down and across" + pass, c.tiles_down > 1 && c.tiles_across > 1);
+    cover("parts of the depths" + pass, c.depth_parts > 1);
+    cover("parts of different depths" + pass, c.depth_parts > 1 && c.depth_parts * c.part_depths > 9);
+    cover("FP32 weights" + pass, c.weights == CONV_FFT_FP32);
+    if (c.pass == CF_PASS_WEIGHTS) {
+        cover("several items of a block" + pass, items > c.grid[1]);
+        cover("one slice" + pass, c.grid[1] == 1);
+        cover("several slices" + pass, c.grid[1] > 1);
+    } else {
+        cover("scaled weights" + pass, c.scaled);
+    }
+    note_access("loads" + pass, c.x);
+    note_access((c.pass == CF_PASS_WEIGHTS ? "loads of gy" : "stores") + pass, c.y);
+}
+
 void note_config(const cf_toeplitz_config &c) {
     if (c.in_place) {
         note_in_place(c);
+        return;
+    }
+    if (c.depths) {
+        note_volumes(c);
         return;
     }
     const std::string pass = of_pass("toeplitz", c.pass);
@@ -251,8 +284,8 @@ void all_cases() {
             } else if (pass.state) {
                 const cf_toeplitz_config &c = static_cast<const cf_toeplitz_state *>(pass.state)->config;
                 c.small ? note_small(c) : note_config(c);
-                run.conflict_free =
-                    run.conflict_free && !c.in_place && c.stride[0] % 2 && !c.in_shared_memory && !c.small;
+                run.conflict_free = run.conflict_free && !c.in_place && c.stride[0] % 2 && !c.in_shared_memory &&
+                                    !c.small && c.depths < 8;
             }
         CHECK_TEXT(short_case_check(&cases[i], i, &opened), name);
         CHECK_TEXT(run.fault.empty(), name + ": " + run.fault);
@@ -271,6 +304,9 @@ void cases_cover() {
 
 Registration::Registration(const char *text, void (*kernel)(cf_toeplitz_call)) {
     bodies()[text] = [kernel](const void *call) { kernel(*static_cast<const cf_toeplitz_call *>(call)); };
+}
+Registration::Registration(const char *text, void (*kernel)(cf_toeplitz_volume_call)) {
+    bodies()[text] = [kernel](const void *call) { kernel(*static_cast<const cf_toeplitz_volume_call *>(call)); };
 }
 Registration::Registration(const char *text, void (*kernel)(cf_spatial_call)) {
     bodies()[text] = [kernel](const void *call) { kernel(*static_cast<const cf_spatial_call *>(call)); };
