@@ -51,6 +51,13 @@ def device(request):
     return request.param
 
 
+@pytest.fixture(autouse=True)
+def fp32_is_exact(monkeypatch):
+    """torch allows TF32 in convolutions unless it is told otherwise, and layers obey. Results are compared as FP32."""
+    if HAS_TORCH:
+        monkeypatch.setattr(torch.backends.cudnn, "allow_tf32", False)
+
+
 @pytest.fixture
 def random():
     return numpy.random.default_rng(SEED)
