@@ -92,7 +92,7 @@ static void print_record(const conv_fft_tune_record *r, bool verbose) {
     if (r->fastest_ms >= 0)
         printf("    the shortest run took %.4f ms", r->fastest_ms);
     if (r->fastest_ms >= 0 && r->processors > 0)
-        printf("; on average the process had %.2g processors", r->processors);
+        printf("; on average the process had %.1f processors", r->processors);
     if (r->fastest_ms >= 0)
         putchar('\n');
     if (r->workspace_class)
@@ -244,8 +244,6 @@ static int export_all(const options *o, conv_fft_context *context, const char *f
 
 /* Export all records, or the records of networks. --kernels: also the kernels of these problems. */
 static int export_some(const options *o, conv_fft_context *context, char **words, int count, json_t *document) {
-    if (o->kernels && conv_fft_context_device(context) == CONV_FFT_DEVICE_CPU)
-        return usage_error("--kernels needs a GPU: a CPU has no compiled kernels", NULL);
     if (count == 1)
         return export_all(o, context, words[0], document);
     network n;
@@ -272,6 +270,10 @@ int cache_export(const options *o, char **words, int count) {
     int failed = open_context(o, &context);
     if (failed)
         return failed;
+    if (o->kernels && conv_fft_context_device(context) == CONV_FFT_DEVICE_CPU) {
+        conv_fft_context_destroy(context);
+        return usage_error("--kernels needs a GPU: a CPU has no compiled kernels", NULL);
+    }
     json_t *document = o->json ? json_begin("cache export", context) : NULL;
     failed = export_some(o, context, words, count, document);
     conv_fft_context_destroy(context);

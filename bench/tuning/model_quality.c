@@ -160,6 +160,8 @@ int measure_quality(const quality_options *o, conv_fft_context *context, const n
     double quick_seconds = 0, all_seconds = 0;
     int failed = open_libraries(o, context);
     FILE *candidates = open_candidates(o, context, &failed);
+    if (o->candidates && !candidates)
+        return failed;
     printf("case,pass,winner_ms,off_ms,measure_ms,timed,reach,measure_s,exhaustive_s,winner,off,measure\n# %s\n",
            conv_fft_context_description(context));
     for (int64_t i = 0; i < n->count; ++i) {

@@ -107,7 +107,8 @@ static void read_measured(const char *table, judged_layers *layers) {
     fclose(file);
 }
 
-/* The choices take at most 1.25 times as long as the best measured strategies, in the geometric mean. Few choices were
+/* The choices take at most 1.05 times as long as the best measured strategies in the geometric mean, and 1.25 times in
+ * each case. Few choices were
  * not timed. */
 static void choices_are_near_the_best(void **unused) {
     (void)unused;
@@ -135,7 +136,7 @@ static void choices_are_near_the_best(void **unused) {
     const double mean = exp(logarithms / timed);
     print_message("          %d of %d choices were timed: geometric mean %.3f, worst %.2f\n", timed, sets, mean, worst);
     assert_true(sets == 56 && timed >= sets * 3 / 4);
-    assert_true(mean >= 1.0 && mean < 1.25);
+    assert_true(mean < 1.05 && worst < 1.25);
 }
 
 /* Each measured GPU has its own table, found by a part of its name. Others have the first one. */

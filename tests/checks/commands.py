@@ -29,6 +29,7 @@ NOT_EXECUTED = [
     (r"cmake -B build -DCMAKE_PREFIX_PATH=", "needs an installation: tests/package/readme_install.py"),
     (r"git ", "needs a clone with its history"),
     (r"conv-fft cache export --kernels", "needs a GPU"),
+    (r"build/release/bench/bench_tuning --exhaustive", "takes long without a GPU"),
     (r'python -c "import torch', "needs torch"),
     (r"pytest -n", "needs pytest-xdist"),
     (r"(python3? )?(bindings/python/bench/)?(bench_torch|amp_parity)\.py", "needs torch and a GPU"),

@@ -129,6 +129,9 @@ static void without_a_run(void **state) {
     assert_int_equal(conv_fft_forward(plan, memory + 1, memory + 512, NULL, y, memory + (2 << 12), 1 << 12, NULL),
                      CONV_FFT_SUCCESS);
     assert_int_equal(fake_launches(), launches + 1);
+    assert_int_equal(conv_fft_forward(plan, memory, memory + 512, memory + 1025, y, memory + (2 << 12), 1 << 12, NULL),
+                     CONV_FFT_SUCCESS);
+    assert_int_equal(fake_launches(), launches + 2);
     conv_fft_plan_destroy(plan);
     plan = good_forced_plan(context, "in=0x5x40 out=5 kernel=4 pad=3:0 groups=5", CONV_FFT_FORWARD, CAUSAL);
     launches = fake_launches();

@@ -48,6 +48,9 @@ static void serves_short_kernels_of_single_channels(void **unused) {
         {"in=4x8x20x20 out=8 groups=8 kernel=5x1 pad=2x0 dilation=1x3 dtype=fp16", F | D | W, ""},
         {"in=4x8x20x20 out=8 groups=8 kernel=5x5 pad=2 dilation=2x1 dtype=fp16", 0, "without dilation"},
         {"in=4x8x20x20 out=8 groups=8 kernel=5x5 pad=2 mode=reflect dtype=fp16", 0, "padded by zeros"},
+        {"in=2x8x1x20x20 out=8 groups=8 kernel=1x3x3 pad=1:0x1x1 stride=2x1x1 dtype=fp16", 0, "without stride"},
+        {"in=2x8x1x20x20 out=8 groups=8 kernel=1x3x3 pad=1:0x1x1 stride=2x1x1 layout=last dtype=fp16", 0, ""},
+        {"in=2x8x1x20x20 out=8 groups=8 kernel=1x3x3 pad=1:0x1x1 stride=2x1x1", 0, ""},
         {"in=4x8x5x20x20 out=8 groups=8 kernel=3x3x3 pad=1 dtype=fp16", F | D | W, ""},
         {"in=4x8x9x20x20 out=8 groups=8 kernel=8x8x7 pad=3 dtype=bf16 w=fp32 math=half", F | D | W, ""},
         {"in=4x8x12x20x20 out=8 groups=8 kernel=9x3x3 pad=1 dtype=fp16", 0, "8x8x7 taps"},
@@ -247,7 +250,7 @@ static void volumes_are_cut_for_the_gpu(void **unused) {
                 if (c.depths != layer.axis[0].kernel || c.depth_parts * c.part_depths < extent[0] ||
                     (c.depth_parts - 1) * c.part_depths >= extent[0] || c.tiles_down * 16 * c.warps < extent[1] ||
                     c.tiles_across * 16 * c.across < extent[2] || c.threads != 32 * c.warps * c.across ||
-                    c.threads > 256 || c.grid[0] != groups || c.grid[1] < 1 || c.grid[1] > items || c.grid[1] > 65535 ||
+                    c.threads > 128 || c.grid[0] != groups || c.grid[1] < 1 || c.grid[1] > items || c.grid[1] > 65535 ||
                     c.shared > properties.shared_per_block || c.x.rows != 16 * c.warps + c.kernel[0] - 1 ||
                     8 * c.x.units < 16 * c.across + c.lead + 8 || c.column_pad % c.x.granule != 0)
                     fail_msg("%s, pass %d", line, pass);

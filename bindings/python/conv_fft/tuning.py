@@ -89,11 +89,12 @@ def tune(problems: Problems, device: Union[str, int] = "auto", *, mode: str = "m
     A problem that fails does not stop the others; the first failure is raised in the end, as conv_fft.Error. Nor does
     a line that is not a problem: in the end conv_fft.InvalidArgument names each with its file and line number.
 
-    Returns a dict, as the program's `conv-fft tune --json` prints (docs/program.md):
-    rows            for each problem a dict for forward and one for both gradients. Keys: problem, passes (bits: 1
-                    forward, 2 backward data, 4 backward weights), strategy (lines joined by "; "), ms, model_ms (of
-                    the cost model's choice), baseline_ms (of the best algorithm of another library),
-                    workspace_bytes. What is not known is None: strategy and all times of a row without a record
+    Returns a dict with the figures of `conv-fft tune`:
+    rows            for each different problem without element strides a dict for forward and one for both gradients.
+                    Keys: problem, passes (bits: 1 forward, 2 backward data, 4 backward weights), strategy (lines
+                    joined by "; "), ms, model_ms (of the cost model's choice), baseline_ms (of the best algorithm of
+                    another library), workspace_bytes. What is not known is None: strategy and all times of a row
+                    without a record
     step_ms         the sum of the times: one training step of the problems, each counted once
     tuned           the number of rows with a record
     model, baseline over the rows with both times: a dict with speedup, tuned_ms, other_ms (sums of milliseconds) and

@@ -225,8 +225,10 @@ conv_fft_status cf_cudnn_run(const conv_fft_plan *plan, int set, const cf_call *
     const void *const bias = pass == CF_PASS_FORWARD ? call->bias : NULL;
     const bool accumulate = (pass == CF_PASS_DATA && (call->flags & CONV_FFT_ACCUMULATE_GX)) ||
                             (pass == CF_PASS_WEIGHTS && (call->flags & CONV_FFT_ACCUMULATE_GW));
-    CF_FORWARD(aligned(memory) ? run_cudnn(s, memory, &plan->workspace[set], call, bias, accumulate)
-                               : run_plain(plan, s, memory, bias, accumulate, call->stream));
+    /* Of the operations of cuDNN that are used, only the causal one reads the bias. */
+    const bool whole = aligned(memory) && !(s->causal && (uintptr_t)bias % CF_CUDNN_ALIGNMENT);
+    CF_FORWARD(whole ? run_cudnn(s, memory, &plan->workspace[set], call, bias, accumulate)
+                     : run_plain(plan, s, memory, bias, accumulate, call->stream));
     cf_stage_done(plan, call, stages[pass]);
     return CONV_FFT_SUCCESS;
 }

@@ -190,9 +190,9 @@ conv_fft_status cf_toeplitz_configure_in_place(const cf_layer *layer, const cf_g
     c->columns[0] = (int)cf_min(positions_of(c), data ? across->output : across->input);
     c->columns[1] = (int)cf_min(outputs_of(c), columns);
     set_grid(c, rows, properties);
-    if (c->samples * rows > INT32_MAX / 2 || c->grid[0] > INT32_MAX)
-        return cf_fail(CONV_FFT_NOT_SUPPORTED, "%lld samples of %lld groups are too many", (long long)c->samples,
-                       (long long)c->groups);
+    if (c->samples * rows > INT32_MAX / 2 || c->grid[0] > INT32_MAX || c->grid[1] > 65535)
+        return cf_fail(CONV_FFT_NOT_SUPPORTED, "%lld samples of %lld groups, or rows of %lld, are too many",
+                       (long long)c->samples, (long long)c->groups, (long long)columns);
     return CONV_FFT_SUCCESS;
 }
 

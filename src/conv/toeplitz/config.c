@@ -85,10 +85,13 @@ bool cf_toeplitz_serves(const cf_layer *layer, int pass, const char **why) {
         return false;
     *why = "toeplitz computes tensors whose rows or, of 16 bits, whose channels are contiguous";
     const int layout = layout_of(layer, &layer->x);
-    if (!layout || (layout == 2 && !is_short(layer->x.dtype)) || layout != layout_of(layer, &layer->y) ||
-        !fits_int(layer->axis, &layer->x) || !fits_int(layer->axis, &layer->y))
+    if (!layout || (layout == 2 && !is_short(layer->x.dtype)) || layout != layout_of(layer, &layer->y))
         return false;
-    return is_trivial(&layer->axis[0]) || cf_toeplitz_serves_volumes(layer, why);
+    *why = "toeplitz counts the elements of a sample with 31 bits";
+    if (!fits_int(layer->axis, &layer->x) || !fits_int(layer->axis, &layer->y))
+        return false;
+    /* An axis whose only output reads padding is not trivial. */
+    return (is_trivial(&layer->axis[0]) && layer->axis[0].pad_before == 0) || cf_toeplitz_serves_volumes(layer, why);
 }
 
 /* ----------------------------------------------------------------------------------------------------------- tiles */

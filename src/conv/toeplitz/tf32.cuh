@@ -5,8 +5,8 @@
  * Two terms keep all but the last of its 24 bits. A product of two numbers is then three products of terms; that of
  * the second terms is left out, because it is as small as a rounding. One term is what math TF32 allows.
  *
- * Tensor cores truncate their sums. So a chain of products has at most four products of first terms, and is then added
- * in FP32. The products with a second term are the first ones of a chain, when its sum is small.
+ * Tensor cores truncate their sums. So with two terms a chain of products has at most four products of first terms, and
+ * is then added in FP32. The products with a second term are the first ones of a chain, when its sum is small.
  */
 #pragma once
 

@@ -45,7 +45,7 @@ typedef struct cf_toeplitz_config {
     int64_t shared; /* bytes of a block */
 } cf_toeplitz_config;
 
-/* Choose. any_alignment: tensors may begin at any address. NOT_SUPPORTED: no tile fits the shared memory of a block. */
+/* Choose. any_alignment: tensors may begin at any address. NOT_SUPPORTED: a block or the grid does not fit the GPU. */
 conv_fft_status cf_toeplitz_configure(const cf_layer *layer, int pass, const cf_gpu_properties *properties,
                                       bool any_alignment, cf_toeplitz_config *config);
 

@@ -12,9 +12,9 @@
  *     k    two rows of x, each with eight columns that begin where an even output begins to read
  *
  * Row (slot, parity) of A has the taps w[q][r][k - parity], with q = depth of x + pad - depth of y. A depends on the
- * depth of x only by an order of its rows, so ldmatrix reads it from one table. B are words of x. If an even output
- * begins to read at an odd column, B is put together from two words; or the taps begin one column later, if eight
- * columns hold them all.
+ * depth of x only by an order of its rows, so ldmatrix reads it from one table. B is a word of x. If an even
+ * output begins to read at an odd column, there are two ways. Up to six taps of a row begin one column later in A
+ * (OFFSET). With seven taps, each word of B is put together from two words of x (BETWEEN).
  *
  * A slot is set to the bias before its output begins, and stored when its output is complete. A block has one channel
  * and loads planes of x two depths ahead. Sums are in FP32. The order of additions does not depend on the batch or the

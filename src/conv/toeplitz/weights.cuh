@@ -222,7 +222,7 @@ template <class F> CF_DEVICE void toeplitz_add(const cf_toeplitz_call &call) {
     W::store(p, call.accumulate ? total + W::load(p) : total);
 }
 
-/* The entry points. FUNCTION is toeplitz_signals, toeplitz_weights or toeplitz_add. */
+/* The entry points. The host prints FUNCTION: the template that computes a pass, or adds slices. */
 #define CF_TOEPLITZ_KERNEL(FUNCTION, THREADS, BLOCKS)                     \
     CF_KERNEL(THREADS, BLOCKS) cf_toeplitz(const cf_toeplitz_call call) { \
         cf_pdl_wait();                                                    \

@@ -97,7 +97,7 @@ static void taps_at(const cf_lattice *l, int64_t j, int64_t *from, int64_t *to) 
 }
 
 /* sums += the products of `outer` blocks of channels, of which `run` channels are added. Products with rows of padding
- * are left out. */
+ * are left out, except where rows are joined. */
 static void add_products(const cf_convolution *c, const task *t, const part *p, const char *signal, const char *weights,
                          int64_t outer, int64_t run, char *sums) {
     const cf_lattice *const axis[2] = {p->axis[0], p->axis[1]}, *const last_axis = p->axis[2];

@@ -177,7 +177,7 @@ void note_volumes(const cf_toeplitz_config &c) {
     cover("several warps down and across" + pass, c.warps > 1 && c.across > 1);
     cover("tiles down and across" + pass, c.tiles_down > 1 && c.tiles_across > 1);
     cover("parts of the depths" + pass, c.depth_parts > 1);
-    cover("parts of different depths" + pass, c.depth_parts > 1 && c.depth_parts * c.part_depths > 9);
+    cover("several parts of more than nine depths" + pass, c.depth_parts > 1 && c.depth_parts * c.part_depths > 9);
     cover("FP32 weights" + pass, c.weights == CONV_FFT_FP32);
     if (c.pass == CF_PASS_WEIGHTS) {
         cover("several items of a block" + pass, items > c.grid[1]);

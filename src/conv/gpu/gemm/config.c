@@ -166,8 +166,8 @@ static int slices_of(const cf_cgemm_config *c, int64_t blocks, int64_t depth, co
     return (int)cf_max(1, cf_min(cf_min(free_blocks, max_slices), depth / (4 * c->chunk)));
 }
 
-/* The blocks that share a sum. If there are still too few blocks, there are as many as the GPU can run at once, with at
- * least eight chunks for each group of warps: the kernel that adds the slices takes as long as some hundred terms. */
+/* The blocks that share a sum: so many that the GPU is full, but at most MAX_ROW_SLICES. Each group of warps has at
+ * least eight chunks, because the kernel that adds the slices takes as long as some hundred terms. */
 static int row_slices_of(const cf_cgemm_config *c, int64_t blocks, int64_t depth, const cf_gpu_properties *properties) {
     const int64_t free_blocks = properties->multiprocessors * c->blocks / blocks,
                   terms = 8 * (int64_t)c->chunk * c->slices;

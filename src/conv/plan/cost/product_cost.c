@@ -40,7 +40,7 @@ cf_stage_cost cf_cost_product(const cf_device *device, int pass, const cf_spectr
                              ceil((pass == CF_PASS_DATA ? in : out) / 64.0),
                      free_groups = device->threads / 16.0 / tiles;
         sum /= fmax(1.0, floor(fmin(fmin(free_groups, 4.0), depth / 64.0)));
-        /* However few numbers a tile has. On an H100, for matrices of one column (depthwise layers). */
+        /* A tile takes so long however few numbers it has: on an H100, in matrices of one column (depthwise layers). */
         blocks =
             tiles / (device->threads / 16.0) * (66e-9 + 224e-9 * fmin(1.0, rows / 64.0)) * (has_16_bits ? 1.0 : 1.3);
         /* If blocks of 32 x 32 numbers are still too few, several share a sum, and another kernel adds their slices.
