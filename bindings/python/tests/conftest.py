@@ -54,7 +54,7 @@ def device(request):
 @pytest.fixture(autouse=True)
 def fp32_is_exact(monkeypatch):
     """torch allows TF32 in convolutions unless it is told otherwise, and layers obey. Results are compared as FP32."""
-    if HAS_TORCH:
+    if HAS_GPU:
         monkeypatch.setattr(torch.backends.cudnn, "allow_tf32", False)
 
 
