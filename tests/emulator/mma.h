@@ -44,27 +44,9 @@ struct simt_operands {
 };
 inline simt_operands simt_brought[32][32];
 
-/* mma.m16n8k16 of these numbers, with sums in FP32. */
-inline void simt_multiply(float d[4], const unsigned a[4], unsigned b0, unsigned b1, float (*number)(unsigned short)) {
+/* A product of 16 rows and 8 columns, with sums in FP32. dot: the products of the numbers of two words. */
+template <class Dot> void simt_multiply(float d[4], const unsigned a[4], unsigned b0, unsigned b1, const Dot &dot) {
     const int lane = static_cast<int>(threadIdx.x % 32), row = lane / 4, column = lane % 4 * 2;
-    simt_operands *const all = simt_brought[threadIdx.x / 32];
-    double sum[4] = {d[0], d[1], d[2], d[3]};
-    all[lane] = {{a[0], a[1], a[2], a[3]}, {b0, b1}};
-    simt::whole_warp();
-    for (int t = 0; t < 4; ++t)
-        for (int word = 0; word < 2; ++word)
-            for (int half = 0; half < 2; ++half)
-                for (int j = 0; j < 2; ++j)
-                    sum[2 * half + j] +=
-                        simt_dot(all[4 * row + t].a[2 * word + half], all[4 * (column + j) + t].b[word], number);
-    __shfl_sync(~0u, 0, 0); /* before others are brought */
-    for (int i = 0; i < 4; ++i)
-        d[i] = simt_cut(sum[i]);
-}
-/* mma.m16n8k8 of TF32 numbers. The last 13 bits of each are ignored. */
-inline void simt_multiply_tf32(float d[4], const unsigned a[4], unsigned b0, unsigned b1) {
-    const int lane = static_cast<int>(threadIdx.x % 32), row = lane / 4, column = lane % 4 * 2;
-    const auto number = [](unsigned word) { return static_cast<double>(__uint_as_float(word & 0xffffe000u)); };
     simt_operands *const all = simt_brought[threadIdx.x / 32];
     double sum[4] = {d[0], d[1], d[2], d[3]};
     all[lane] = {{a[0], a[1], a[2], a[3]}, {b0, b1}};
@@ -72,16 +54,22 @@ inline void simt_multiply_tf32(float d[4], const unsigned a[4], unsigned b0, uns
     for (int t = 0; t < 4; ++t)
         for (int word = 0; word < 2; ++word)
             for (int i = 0; i < 4; ++i)
-                sum[i] += number(all[4 * row + t].a[2 * word + i / 2]) * number(all[4 * (column + i % 2) + t].b[word]);
+                sum[i] += dot(all[4 * row + t].a[2 * word + i / 2], all[4 * (column + i % 2) + t].b[word]);
     __shfl_sync(~0u, 0, 0); /* before others are brought */
     for (int i = 0; i < 4; ++i)
         d[i] = simt_cut(sum[i]);
 }
+/* mma.m16n8k8 of TF32 numbers. The last 13 bits of each are ignored. */
+inline void simt_multiply_tf32(float d[4], const unsigned a[4], unsigned b0, unsigned b1) {
+    const auto number = [](unsigned word) { return static_cast<double>(__uint_as_float(word & 0xffffe000u)); };
+    simt_multiply(d, a, b0, b1, [number](unsigned x, unsigned y) { return number(x) * number(y); });
+}
+/* mma.m16n8k16 */
 inline void simt_mma_m16n8k16(float d[4], const unsigned a[4], unsigned b0, unsigned b1) {
-    simt_multiply(d, a, b0, b1, cf_fp16_to_float);
+    simt_multiply(d, a, b0, b1, [](unsigned x, unsigned y) { return simt_dot(x, y, cf_fp16_to_float); });
 }
 inline void simt_multiply_bf16(float d[4], const unsigned a[4], unsigned b0, unsigned b1) {
-    simt_multiply(d, a, b0, b1, cf_bf16_to_float);
+    simt_multiply(d, a, b0, b1, [](unsigned x, unsigned y) { return simt_dot(x, y, cf_bf16_to_float); });
 }
 
 #endif

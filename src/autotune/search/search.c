@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "autotune/search/search.h"
 
-#include "autotune/search/noise.h"
-
 #include "autotune/records/library_versions.h"
+#include "autotune/search/noise.h"
 #include "autotune/search/verify.h"
 #include "conv/plan/family.h"
 #include "core/clock.h"

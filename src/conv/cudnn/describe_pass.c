@@ -110,8 +110,7 @@ bool cf_cudnn_feasible(const cf_layer *layer, int pass, const cf_strategy *strat
     if (cf_cudnn_legacy_parse(pass, strategy->algorithm))
         return cf_cudnn_legacy_fits(&p, why);
     *why = "algorithm must be graph:ENGINE[:kKNOB=VALUE,..], causal, or old:NAME:MATH with the name of an algorithm of "
-           "the "
-           "pass and math fma, default or tensor-op";
+           "the pass and math fma, default or tensor-op";
     return cf_cudnn_engine_parse(strategy->algorithm, &engine);
 }
 

@@ -19,13 +19,15 @@ CF_DEVICE cplx slice_part(const cplx *p) {
     return {v.x, v.y};
 }
 
-/*
- * The total of sum i = `index` of `count`. Returns whether this thread has it. Every thread of a block must call this.
- * index: that of sum_of_thread(). SUMS, SHARES: cf_slice_adder. BATCH loads are issued before the first one is needed.
- */
+/* The number of the sum that a thread adds to. SUMS: of a block. */
 template <int SUMS> CF_DEVICE long long sum_of_thread() {
     return (long long)blockIdx.x * SUMS + int(threadIdx.x) % SUMS;
 }
+
+/*
+ * The total of sum `index` of `count`, that of sum_of_thread(). Returns whether this thread has it. Every thread of a
+ * block must call this. SUMS, SHARES: cf_slice_adder. BATCH loads are issued before the first one is needed.
+ */
 template <int SUMS, int SHARES, class V>
 CF_DEVICE bool add_slices(V &total, const V *sums, long long index, long long count, long long slices) {
     constexpr int BATCH = SHARES > 1 ? CF_FEW_SLICES : 1;

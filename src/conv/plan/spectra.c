@@ -124,6 +124,34 @@ cf_gx_store cf_strategy_gx_store(const cf_layer *layer, const cf_strategy *s) {
     return overlaps || !covers ? CF_GX_ZEROED : CF_GX_DIRECT;
 }
 
+void cf_fold_make(const cf_layer *layer, const bool folds[3], int64_t groups, cf_fold_desc *fold, cf_tensor *scratch) {
+    *fold = (cf_fold_desc){.tensor = layer->x,
+                           .scratch_dtype = layer->compute,
+                           .channels = layer->in_channels,
+                           .mode = layer->problem.padding};
+    for (int a = 0; a < 3; ++a) {
+        const cf_axis *const axis = &layer->axis[a];
+        fold->size[a] = fold->padded[a] = axis->input;
+        if (!folds[a])
+            continue;
+        fold->pad[a] = axis->pad_before;
+        fold->padded[a] += axis->pad_before + axis->pad_after;
+    }
+    *scratch = layer->x;
+    scratch->dtype = layer->compute;
+    scratch->axis_stride[2] = 1;
+    scratch->axis_stride[1] = fold->padded[2];
+    scratch->axis_stride[0] = fold->padded[1] * scratch->axis_stride[1];
+    scratch->channel_stride = fold->padded[0] * scratch->axis_stride[0];
+    scratch->group_stride = layer->in_channels * scratch->channel_stride;
+    scratch->sample_stride = groups * scratch->group_stride;
+}
+
+double cf_fold_bytes(const cf_fold_desc *fold, int64_t groups, int64_t samples) {
+    return (double)samples * (double)groups * (double)fold->channels * (double)fold->padded[0] *
+           (double)fold->padded[1] * (double)fold->padded[2] * (double)cf_dtype_bytes(fold->scratch_dtype);
+}
+
 bool cf_weights_are_zeroed(const conv_fft_plan *plan) {
     int64_t x[5], y[5], w[5];
     cf_layer_extents(&plan->layer, x, y, w);

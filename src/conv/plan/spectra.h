@@ -40,6 +40,12 @@ cf_order cf_strategy_order(const cf_layer *layer, const cf_strategy *strategy);
 /* How the gradient of x is stored. */
 cf_gx_store cf_strategy_gx_store(const cf_layer *layer, const cf_strategy *strategy);
 
+/* Describe the fold of a padded gradient of x, and the scratch that has it: dense, of the compute type, with `groups`
+ * groups of a sample. folds: the axes whose padding is folded. */
+void cf_fold_make(const cf_layer *layer, const bool folds[3], int64_t groups, cf_fold_desc *fold, cf_tensor *scratch);
+/* Bytes of the scratch of so many groups and samples. */
+double cf_fold_bytes(const cf_fold_desc *fold, int64_t groups, int64_t samples);
+
 /* Whether the strategy computes the pass through spectra; otherwise *why is a clause. */
 bool cf_strategy_suits_spectra(const cf_layer *layer, int pass, const cf_strategy *strategy, const char **why);
 /* The same for one kernel that transforms, multiplies and transforms back. */

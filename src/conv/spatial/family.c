@@ -17,8 +17,11 @@ static bool has_own_convolutions(const cf_device *device) { return device->ops->
 
 static bool feasible(const cf_layer *layer, int pass, const cf_strategy *s, const char **why) {
     (void)s;
+    cf_fold_desc fold;
     *why = "the gradient of the padded x is too large";
-    if (cf_spatial_folds(layer, pass) && cf_spatial_padded_bytes(layer) > (double)CF_SPECTRUM_MAX_BYTES)
+    (void)cf_spatial_padded(layer, pass, &fold);
+    if (cf_spatial_folds(layer, pass) &&
+        cf_fold_bytes(&fold, layer->groups, layer->batch) > (double)CF_SPECTRUM_MAX_BYTES)
         return false;
     *why = "spatial computes kernels of up to 65536 taps, strides up to 1024, extents up to 2^24";
     int64_t taps = 1;
@@ -39,7 +42,8 @@ static bool runs_on(const cf_device *device, const cf_layer *layer, int pass, co
     const cf_gpu *gpu = cf_gpu_of_layers(device);
     if (has_own_convolutions(device))
         return true;
-    const cf_layer padded = cf_spatial_padded(layer, pass);
+    cf_fold_desc fold;
+    const cf_layer padded = cf_spatial_padded(layer, pass, &fold);
     if (!cf_spatial_serves(layer, pass, why) || !cf_spatial_serves(&padded, pass, why))
         return false;
     *why = "its tiles do not fit the shared memory or the registers of a block";
@@ -52,11 +56,9 @@ static conv_fft_status prepare(conv_fft_plan *plan, int pass) {
     if (!state)
         return cf_fail_memory(sizeof *state, "a spatial pass");
     plan->pass[pass].state = state;
-    state->layer = cf_spatial_padded(&plan->layer, pass);
-    if (cf_spatial_folds(&plan->layer, pass)) {
+    state->layer = cf_spatial_padded(&plan->layer, pass, &plan->pass[pass].fold);
+    if (cf_spatial_folds(&plan->layer, pass))
         plan->pass[pass].gx_store = CF_GX_FOLDED;
-        plan->pass[pass].fold = cf_spatial_fold(&plan->layer);
-    }
     if (plan->layer.batch == 0)
         return CONV_FFT_SUCCESS;
     if (has_own_convolutions(plan->device)) {
@@ -102,7 +104,7 @@ static cf_workspace workspace(const conv_fft_plan *plan, int set, int64_t rows) 
         else if (cf_spatial_adds(&state->config))
             ws.fold = cf_align(cf_spatial_bytes(&state->config));
         if (plan->pass[pass].gx_store == CF_GX_FOLDED)
-            ws.bytes = (size_t)cf_spatial_padded_bytes(&plan->layer);
+            ws.bytes = (size_t)cf_fold_bytes(&plan->pass[pass].fold, plan->layer.groups, plan->layer.batch);
         ws.bytes += ws.fold;
         ws.bytes += ws.bytes > 0 ? CF_WORKSPACE_SLACK : 0;
     }

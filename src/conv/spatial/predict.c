@@ -3,6 +3,7 @@
  * H100. */
 #include "conv/gpu/device.h"
 #include "conv/plan/cost/stage_cost.h"
+#include "conv/plan/spectra.h"
 #include "conv/spatial/spatial.h"
 #include "core/arith.h"
 #include "core/dtype.h"
@@ -34,11 +35,12 @@ void cf_spatial_predict(const cf_layer *layer, const cf_device *device, int pass
                         cf_stage_cost cost[CF_STAGE_COUNT]) {
     (void)strategy;
     const cf_gpu *gpu = cf_gpu_of_layers(device);
-    const cf_layer padded = cf_spatial_padded(layer, pass);
+    cf_fold_desc fold;
+    const cf_layer padded = cf_spatial_padded(layer, pass, &fold);
     cf_spatial_config c;
     cf_stage_cost whole = cf_cost_definition(layer, pass);
     if (cf_spatial_folds(layer, pass)) {
-        const double bytes = cf_spatial_padded_bytes(layer);
+        const double bytes = cf_fold_bytes(&fold, layer->groups, layer->batch);
         cost[CF_STAGE_FOLD_GX] =
             cf_cost_of(device, 2.0 * bytes, bytes / (double)cf_dtype_bytes(layer->compute), device->flops);
     }

@@ -47,11 +47,9 @@ bool cf_spatial_serves(const cf_layer *layer, int pass, const char **why);
 
 /* padded.c. Whether a gradient of x is folded, because its padding is no zeros. */
 bool cf_spatial_folds(const cf_layer *layer, int pass);
-/* The layer whose pass is computed. If it is folded, x is the padded signal, dense and in the compute type. */
-cf_layer cf_spatial_padded(const cf_layer *layer, int pass);
-cf_fold_desc cf_spatial_fold(const cf_layer *layer);
-/* Bytes of the padded gradient of x, of the whole batch. */
-double cf_spatial_padded_bytes(const cf_layer *layer);
+/* The layer whose pass is computed. If it is folded, x is the padded signal, dense and in the compute type, and *fold
+ * is set. */
+cf_layer cf_spatial_padded(const cf_layer *layer, int pass, cf_fold_desc *fold);
 
 /* The pass for a device that has convolutions of its own. */
 cf_convolution_desc cf_spatial_describe(const cf_layer *layer, int pass);

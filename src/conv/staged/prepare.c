@@ -59,30 +59,15 @@ static bool runs_on(const cf_device *device, const cf_layer *layer, int pass, co
 /* Change the description of gx's inverse so that it stores into the padded scratch, and describe the fold. */
 static void fold_gx(const conv_fft_plan *plan, cf_pass_plan *pass, cf_transform_desc *gx) {
     const cf_layer *layer = &plan->layer;
-    cf_fold_desc *fold = &pass->fold;
-    fold->tensor = layer->x;
-    fold->scratch_dtype = layer->compute;
-    fold->channels = layer->in_channels;
-    fold->mode = layer->problem.padding;
+    bool folds[3];
     for (int a = 0; a < 3; ++a) {
         const cf_axis *axis = &layer->axis[a];
         const cf_axis_grid grid = cf_strategy_grid(&pass->strategy, a);
-        const bool folds = cf_axis_folds(axis, &grid);
-        fold->size[a] = fold->padded[a] = axis->input;
-        if (!folds)
-            continue;
-        fold->pad[a] = axis->pad_before;
-        fold->padded[a] += axis->pad_before + axis->pad_after;
-        gx->window.axis[a] = cf_window_padded(axis, &gx->window.axis[a]);
+        folds[a] = cf_axis_folds(axis, &grid);
+        if (folds[a])
+            gx->window.axis[a] = cf_window_padded(axis, &gx->window.axis[a]);
     }
-    cf_tensor *t = &gx->tensor;
-    t->dtype = layer->compute;
-    t->axis_stride[2] = 1;
-    t->axis_stride[1] = fold->padded[2];
-    t->axis_stride[0] = fold->padded[1] * t->axis_stride[1];
-    t->channel_stride = fold->padded[0] * t->axis_stride[0];
-    t->group_stride = layer->in_channels * t->channel_stride;
-    t->sample_stride = plan->chunk_groups * t->group_stride;
+    cf_fold_make(layer, folds, plan->chunk_groups, &pass->fold, &gx->tensor);
 }
 
 /* Segments of gx overlap, so they are stored one after the other, as tiles are. The product's [row][phase][channel]
@@ -198,10 +183,7 @@ static cf_workspace workspace(const conv_fft_plan *plan, int set, int64_t rows) 
         y = (size_t)cf_max((int64_t)y, (int64_t)chunk_bytes(plan, &s[CF_Y], rows));
         if (i == CF_PASS_DATA && pass->gx_store == CF_GX_FOLDED) {
             const int64_t samples = cf_max(1, rows / s[CF_X].rows_per_sample);
-            const cf_fold_desc *f = &pass->fold;
-            fold = cf_align(
-                (size_t)(samples * plan->chunk_groups * f->channels * f->padded[0] * f->padded[1] * f->padded[2]) *
-                cf_dtype_bytes(f->scratch_dtype));
+            fold = cf_align((size_t)cf_fold_bytes(&pass->fold, plan->chunk_groups, samples));
         }
         for (int operand = 0; operand < CF_OPERAND_COUNT; ++operand) {
             /* The spectrum of the weights serves all chunks. */

@@ -122,12 +122,9 @@ static conv_fft_status fold_rows(runner *r, cf_block gx) {
     const int64_t per_sample = pass->spectrum[CF_X].rows_per_sample;
     const int64_t sample = r->row / per_sample, samples = cf_max(1, r->rows / per_sample);
     char *scratch = r->base + r->ws.fold;
-    if (r->row % per_sample == 0) {
-        const int64_t elements =
-            samples * r->plan->chunk_groups * fold->channels * fold->padded[0] * fold->padded[1] * fold->padded[2];
-        CF_FORWARD(ops->clear(r->plan->device, scratch, (size_t)elements * cf_dtype_bytes(fold->scratch_dtype),
+    if (r->row % per_sample == 0)
+        CF_FORWARD(ops->clear(r->plan->device, scratch, (size_t)cf_fold_bytes(fold, r->plan->chunk_groups, samples),
                               r->call->stream));
-    }
     CF_FORWARD(store_gx(r, gx, scratch, (cf_origin){sample, r->group}, true));
     if ((r->row + r->rows) % per_sample != 0)
         return CONV_FFT_SUCCESS;

@@ -248,9 +248,6 @@ static conv_fft_status set_grid(cf_toeplitz_config *c, const cf_gpu_properties *
                : CONV_FFT_SUCCESS;
 }
 
-/* The padding of what is read. For the gradient of x, it is that of gy. */
-static int64_t pad_of(const cf_axis *a, bool data) { return data ? a->kernel - 1 - a->pad_before : a->pad_before; }
-
 static conv_fft_status configure_planes(const cf_layer *layer, int pass, const cf_gpu_properties *properties,
                                         bool any_alignment, cf_toeplitz_config *config) {
     const bool data = pass == CF_PASS_DATA, weights = pass == CF_PASS_WEIGHTS;
@@ -271,7 +268,7 @@ static conv_fft_status configure_planes(const cf_layer *layer, int pass, const c
         .terms = terms_of(layer),
         .samples = layer->batch,
         .groups = layer->groups};
-    const int64_t row_pad = pad_of(down, data), column_pad = pad_of(across, data),
+    const int64_t row_pad = cf_toeplitz_pad(down, data), column_pad = cf_toeplitz_pad(across, data),
                   rows = data ? down->input : down->output, columns = data ? across->input : across->output;
     c.x.numbers = c.y.numbers = numbers_of(layer->x.dtype);
     if (cf_toeplitz_in_place(layer, pass)) {

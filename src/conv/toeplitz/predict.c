@@ -14,6 +14,9 @@
 static const double copy = 0.65, single_copy = 2.4, transposed_copy = 0.44, store = 0.4, ldmatrix = 4.0, mma = 2.2,
                     plane = 60.0;
 
+/* Lines with channels last: copies and stores wait for each other, and products run beside them. Factors of both. */
+static const double line_copies = 1.5, line_products = 0.5;
+
 /* The same for FP32 signals: for each TF32 product, each chain of gw, each operand, and each of its terms. Planes leave
  * a multiprocessor idle more often than lines: a factor for their rows, and cycles for each term of a warp of gw. */
 static const double tf32 = 1.4, chain = 2.5, operand = 0.6, term = 1.4, idle_rows = 1.5, gw_idle_rows = 1.15,
@@ -81,8 +84,8 @@ static double tile_cycles(const cf_toeplitz_config *c, const cf_gpu_properties *
     if (c->pass == CF_PASS_WEIGHTS)
         return plane + copies(c, &c->x) + copies(c, &c->y) + products;
     const double stores = c->warps * 16.0 * c->width;
-    if (c->last && c->line) /* copies and stores wait for each other, and products do not wait for them */
-        return plane + 1.5 * (copies(c, &c->x) + transposed_copy * stores / 2.0) + 0.5 * products;
+    if (c->last && c->line)
+        return plane + line_copies * (copies(c, &c->x) + transposed_copy * stores / 2.0) + line_products * products;
     return plane + copies(c, &c->x) + products +
            (c->last ? transposed_copy * stores / 2.0 : store * stores / (double)cf_max(c->y.numbers / 4, c->y.granule));
 }

@@ -117,8 +117,8 @@ bool cf_toeplitz_configure_small(const cf_layer *layer, const cf_gpu_properties 
     c.small = true;
     c.x = data ? out : in;
     c.y = data ? in : out;
-    c.row_pad = (int)(data ? down->kernel - 1 - down->pad_before : down->pad_before);
-    c.column_pad = (int)(data ? across->kernel - 1 - across->pad_before : across->pad_before);
+    c.row_pad = (int)cf_toeplitz_pad(down, data);
+    c.column_pad = (int)cf_toeplitz_pad(across, data);
     const cf_toeplitz_bands b = bands_of(&c);
     if (c.last) {
         /* y is slow to store in pieces of less than 32 bytes. */

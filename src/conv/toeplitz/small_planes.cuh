@@ -107,15 +107,24 @@ template <int PIECES, int THREADS> struct SmallPieces {
     static CF_DEVICE int sample() { return int(threadIdx.x) / ALONG; }
 };
 
-/* Loads samples `sample`, sample + 1, ... of channels `group`, group + 1, ... Elements that do not exist are zeros.
+/* Samples `sample`, sample + 1, ... of channels `group`, group + 1, ...: the first element, and how many there are. */
+template <class F, int SAMPLES> struct SmallPart {
+    unsigned short *first;
+    int there, channels;
+    CF_DEVICE SmallPart(const cf_toeplitz_side &s, long long samples, long long groups, long long sample,
+                        long long group)
+        : first(static_cast<unsigned short *>(const_cast<void *>(s.memory)) + sample * s.sample_stride +
+                group * s.group_stride),
+          there(int(samples - sample < SAMPLES ? samples - sample : SAMPLES)),
+          channels(int(groups - group < F::CHANNELS ? groups - group : F::CHANNELS)) {}
+};
+
+/* Loads a part. Elements that do not exist are zeros.
  * With channels last, two neighbours of eight channels become eight words. */
 template <class F, class S, class Side, int SAMPLES, int THREADS>
 CF_DEVICE void load_eights(smem<unsigned> to, const cf_toeplitz_side &s, long long samples, long long groups,
                            long long sample, long long group) {
-    const unsigned short *const first =
-        static_cast<const unsigned short *>(s.memory) + sample * s.sample_stride + group * s.group_stride;
-    const int there = int(samples - sample < SAMPLES ? samples - sample : SAMPLES),
-              channels = int(groups - group < F::CHANNELS ? groups - group : F::CHANNELS);
+    const SmallPart<F, SAMPLES> part(s, samples, groups, sample, group);
     constexpr int EIGHTS = F::CHANNELS / 8, OF_ROW = Side::ROW / 2, WORDS = S::ROWS * OF_ROW,
                   COUNT = SAMPLES * WORDS * EIGHTS, EACH = (COUNT + THREADS - 1) / THREADS, AHEAD = EACH < 4 ? EACH : 4;
     for (int begin = int(threadIdx.x); begin < COUNT; begin += AHEAD * THREADS) {
@@ -125,9 +134,9 @@ CF_DEVICE void load_eights(smem<unsigned> to, const cf_toeplitz_side &s, long lo
             const int i = begin + n * THREADS, eight = i % EIGHTS, word = i / EIGHTS % WORDS, own = i / EIGHTS / WORDS,
                       row = word / OF_ROW, column = word % OF_ROW * 2;
             const unsigned short *const from =
-                first + (own * s.sample_stride + 8 * eight + row * s.row_stride + column * s.column_stride);
+                part.first + (own * s.sample_stride + 8 * eight + row * s.row_stride + column * s.column_stride);
             read[n][0] = read[n][1] = make_uint4(0, 0, 0, 0);
-            if (i >= COUNT || own >= there || 8 * eight >= channels)
+            if (i >= COUNT || own >= part.there || 8 * eight >= part.channels)
                 continue;
             read[n][0] = __ldg(reinterpret_cast<const uint4 *>(from));
             if (S::COLUMNS % 2 == 0 || column + 1 < S::COLUMNS)
@@ -159,10 +168,7 @@ template <int COPIED> struct SmallCopy {
 template <class F, class S, class Side, int SAMPLES, int THREADS>
 CF_DEVICE void load_small(smem<unsigned> to, const cf_toeplitz_side &s, long long samples, long long groups,
                           long long sample, long long group) {
-    const unsigned short *const first =
-        static_cast<const unsigned short *>(s.memory) + sample * s.sample_stride + group * s.group_stride;
-    const int there = int(samples - sample < SAMPLES ? samples - sample : SAMPLES),
-              channels = int(groups - group < F::CHANNELS ? groups - group : F::CHANNELS);
+    const SmallPart<F, SAMPLES> part(s, samples, groups, sample, group);
     if constexpr (F::LAST) {
         load_eights<F, S, Side, SAMPLES, THREADS>(to, s, samples, groups, sample, group);
         return;
@@ -176,11 +182,12 @@ CF_DEVICE void load_small(smem<unsigned> to, const cf_toeplitz_side &s, long lon
             to[own * Side::PITCH + CHUNK / 2] = 0;
     for (int piece = Pieces::first(); piece < PIECES; piece += Pieces::ALONG) {
         const int element = piece * EACH;
-        const unsigned short *from = first + (Pieces::sample() * s.sample_stride + element);
+        const unsigned short *from = part.first + (Pieces::sample() * s.sample_stride + element);
         smem<unsigned> at = to + (Pieces::sample() * Side::PITCH + element / 2);
 #pragma unroll 4
         for (int own = Pieces::sample(); own < SAMPLES; own += Pieces::SAMPLES) {
-            load_granule<SmallCopy<S::GRANULE>>(at, from, s.memory, own < there, element, channels * Side::PLANE);
+            load_granule<SmallCopy<S::GRANULE>>(at, from, s.memory, own < part.there, element,
+                                                part.channels * Side::PLANE);
             from += Pieces::SAMPLES * s.sample_stride;
             at += Pieces::SAMPLES * Side::PITCH;
         }
@@ -203,17 +210,14 @@ CF_DEVICE void store_eights(const cf_toeplitz_call &call, smem<unsigned> from, l
     typedef typename F::Y S;
     typedef typename SmallPlanes<F>::Y Side;
     const cf_toeplitz_side &s = call.y;
-    unsigned short *const first =
-        static_cast<unsigned short *>(const_cast<void *>(s.memory)) + sample * s.sample_stride + group * s.group_stride;
-    const int there = int(call.samples - sample < SAMPLES ? call.samples - sample : SAMPLES),
-              channels = int(call.groups - group < F::CHANNELS ? call.groups - group : F::CHANNELS);
+    const SmallPart<F, SAMPLES> part(s, call.samples, call.groups, sample, group);
     constexpr int OF_ROW = Side::ROW / 2;
     constexpr int EIGHTS = F::CHANNELS / 8, WORDS = S::ROWS * OF_ROW;
 #pragma unroll 2
-    for (int i = int(threadIdx.x); i < there * WORDS * EIGHTS; i += THREADS) {
+    for (int i = int(threadIdx.x); i < part.there * WORDS * EIGHTS; i += THREADS) {
         const int eight = i % EIGHTS, word = i / EIGHTS % WORDS, own = i / EIGHTS / WORDS, row = word / OF_ROW,
                   column = word % OF_ROW * 2;
-        if (8 * eight >= channels)
+        if (8 * eight >= part.channels)
             continue;
         smem<unsigned> at = from + (own * Side::PITCH + 8 * eight * (Side::PLANE / 2) + word);
         unsigned low[4], high[4];
@@ -224,7 +228,7 @@ CF_DEVICE void store_eights(const cf_toeplitz_call &call, smem<unsigned> from, l
             high[c] = high_halves(a, b);
         }
         unsigned short *const to =
-            first + (own * s.sample_stride + 8 * eight + row * s.row_stride + column * s.column_stride);
+            part.first + (own * s.sample_stride + 8 * eight + row * s.row_stride + column * s.column_stride);
         store_words<8>(to, low);
         if (S::COLUMNS % 2 == 0 || column + 1 < S::COLUMNS)
             store_words<8>(to + s.column_stride, high);
@@ -235,10 +239,7 @@ CF_DEVICE void store_small(const cf_toeplitz_call &call, smem<unsigned> from, lo
     typedef typename F::Y S;
     typedef typename SmallPlanes<F>::Y Side;
     const cf_toeplitz_side &s = call.y;
-    unsigned short *const first =
-        static_cast<unsigned short *>(const_cast<void *>(s.memory)) + sample * s.sample_stride + group * s.group_stride;
-    const int there = int(call.samples - sample < SAMPLES ? call.samples - sample : SAMPLES),
-              channels = int(call.groups - group < F::CHANNELS ? call.groups - group : F::CHANNELS);
+    const SmallPart<F, SAMPLES> part(s, call.samples, call.groups, sample, group);
     if constexpr (F::LAST) {
         store_eights<F, SAMPLES, THREADS>(call, from, sample, group);
         return;
@@ -254,9 +255,9 @@ CF_DEVICE void store_small(const cf_toeplitz_call &call, smem<unsigned> from, lo
             const int e = element + n < CHUNK ? element + n : CHUNK - 1;
             place[n] = e / S::COLUMNS * Side::ROW + e % S::COLUMNS;
         }
-        unsigned short *to = first + (Pieces::sample() * s.sample_stride + element);
+        unsigned short *to = part.first + (Pieces::sample() * s.sample_stride + element);
         smem<unsigned> at = from + Pieces::sample() * Side::PITCH;
-        for (int own = Pieces::sample(); own < there; own += Pieces::SAMPLES) {
+        for (int own = Pieces::sample(); own < part.there; own += Pieces::SAMPLES) {
             unsigned word[EACH / 2];
 #pragma unroll
             for (int n = 0; n < EACH / 2; ++n)
@@ -267,12 +268,12 @@ CF_DEVICE void store_small(const cf_toeplitz_call &call, smem<unsigned> from, lo
                     word[n] =
                         (place[2 * n] % 2 ? a >> 16 : a & 0xffffu) | (place[2 * n + 1] % 2 ? b & 0xffff0000u : b << 16);
                 }
-            if (S::GRANULE > 1 && element + EACH <= channels * PLANE) {
+            if (S::GRANULE > 1 && element + EACH <= part.channels * PLANE) {
                 store_words<EACH>(to, word);
             } else {
 #pragma unroll
                 for (int n = 0; n < EACH; ++n)
-                    if (element + n < channels * PLANE)
+                    if (element + n < part.channels * PLANE)
                         to[n] = (unsigned short)(word[n / 2] >> n % 2 * 16);
             }
             to += Pieces::SAMPLES * s.sample_stride;

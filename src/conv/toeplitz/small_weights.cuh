@@ -23,7 +23,8 @@
 #include "conv/toeplitz/small_planes.cuh"
 #include "conv/toeplitz/weights.cuh"
 
-/* d += a b, 16 x 8 numbers from 16 x 8 and 8 x 8 (mma_m16n8k8): multiply_tile() without words 4 to 7. */
+/* d += a b, 16 x 8 numbers from 16 x 8 and 8 x 8. The layout is that of mma_m16n8k16 (mma.cuh) without a[2], a[3] and
+ * b1. */
 #ifdef CF_SIMT
 template <class Storage> CF_DEVICE void multiply_eight(float d[4], unsigned a0, unsigned a1, unsigned b) {
     const unsigned a[4] = {a0, a1, 0, 0};

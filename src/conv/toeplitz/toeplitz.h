@@ -82,6 +82,11 @@ bool cf_toeplitz_serves(const cf_layer *layer, int pass, const char **why);
 /* The conditions that only layers of volumes have. */
 bool cf_toeplitz_serves_volumes(const cf_layer *layer, const char **why);
 
+/* The padding of what is read. For the gradient of x, it is that of gy. */
+static inline int64_t cf_toeplitz_pad(const cf_axis *axis, bool data) {
+    return data ? axis->kernel - 1 - axis->pad_before : axis->pad_before;
+}
+
 /* The elements that one copy can move: all of its starts are multiples of them. */
 int cf_toeplitz_granule(const cf_layer *layer, const cf_tensor *t, bool last, int64_t rows, bool any_alignment);
 

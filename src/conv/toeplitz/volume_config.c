@@ -121,7 +121,7 @@ conv_fft_status cf_toeplitz_configure_volumes(const cf_layer *layer, int pass, c
     for (int a = 0; a < 3; ++a) {
         const cf_axis *axis = &layer->axis[a];
         extent[a] = data ? axis->input : axis->output;
-        pad[a] = data ? axis->kernel - 1 - axis->pad_before : axis->pad_before;
+        pad[a] = cf_toeplitz_pad(axis, data);
     }
     c.depths = (int)layer->axis[0].kernel;
     c.kernel[0] = (int)layer->axis[1].kernel;

@@ -24,17 +24,15 @@
  */
 #pragma once
 
-#include "conv/gpu/slices.cuh"
 #include "conv/toeplitz/volumes.cuh"
+#include "conv/toeplitz/weights.cuh"
 
 /* Writes tap i of a channel. */
 template <class F> CF_DEVICE void put_tap(const cf_toeplitz_volume_call &call, long long group, int i, float total) {
     const int q = i / (F::KERNEL_Y * F::KERNEL_X), r = i / F::KERNEL_X % F::KERNEL_Y, s = i % F::KERNEL_X;
-    const cf_toeplitz_taps &w = call.planes.w;
-    typedef typename F::Weights W;
-    typename W::bits *const p = static_cast<typename W::bits *>(const_cast<void *>(w.memory)) + group * w.group_stride +
-                                q * call.w_depth_stride + r * w.row_stride + s * w.column_stride;
-    W::store(p, call.planes.accumulate ? total + W::load(p) : total);
+    write_tap<F>(call.planes,
+                 static_cast<const typename F::Weights::bits *>(call.planes.w.memory) + q * call.w_depth_stride, group,
+                 r, s, total);
 }
 
 CF_DEVICE unsigned shifted_word(unsigned low, unsigned high, unsigned shift) {
@@ -109,12 +107,10 @@ template <class F> CF_DEVICE void toeplitz_volume_weights(const cf_toeplitz_volu
     smem<uint4> planes_x = cf_dynamic_shared<uint4>(), planes_y = planes_x + 2 * G::OF_X;
     G sums = {};
     for (long long i = blockIdx.y; i < volume_items(volume); i += gridDim.y) {
-        const VolumeItem item(volume, i);
-        const Corner output = item.template output<F>(call),
-                     input = {output.row - call.row_pad, output.column - call.column_pad};
-        /* Depths of x that meet those of gy. Depths of gy before and behind those of the item are zero. */
-        const int begin = item.begin - volume.depth_pad, end = item.end - volume.depth_pad + F::KERNEL_Z - 1,
-                  first = begin > 0 ? begin : 0, last = end < volume.x_depths ? end : volume.x_depths;
+        const VolumeItem<F> item(volume, i);
+        const Corner output = item.output(call), input = {output.row - call.row_pad, output.column - call.column_pad};
+        /* Depths of gy before and behind those of the item are zero. */
+        const int first = item.first, last = item.last;
         const auto slot_of = [&](int depth_y) { return (depth_y - item.begin + F::KERNEL_Z) % G::DEPTHS * G::OF_Y; };
         const PlaneLoader<typename F::X, THREADS> x_loader(call.x, input);
         const PlaneLoader<typename F::Y, THREADS> y_loader(call.y, output);

@@ -192,17 +192,23 @@ template <class F> struct DepthStore {
 };
 
 /* The items of a block: tiles of a part of the depths of a sample. */
-struct VolumeItem {
+template <class F> struct VolumeItem {
     long long sample;
     int tile, begin, end; /* the depths of outputs */
+    int reads, read_end;  /* the depths that they read, also in the padding */
+    int first, last;      /* those of them that x has */
     CF_DEVICE VolumeItem(const cf_toeplitz_volume_call &call, long long item) {
         const int tiles = call.planes.tiles_down * call.planes.tiles_across, part = int(item / tiles % call.parts);
         sample = item / tiles / call.parts;
         tile = int(item % tiles);
         begin = part * call.part_depths;
-        end = begin + call.part_depths < call.y_depths ? begin + call.part_depths : call.y_depths;
+        end = cf_min_of(begin + call.part_depths, call.y_depths);
+        reads = begin - call.depth_pad;
+        read_end = end - call.depth_pad + F::KERNEL_Z - 1;
+        first = cf_max_of(reads, 0);
+        last = cf_min_of(read_end, call.x_depths);
     }
-    template <class F> CF_DEVICE Corner output(const cf_toeplitz_call &call) const {
+    CF_DEVICE Corner output(const cf_toeplitz_call &call) const {
         return {tile / call.tiles_across * (16 * F::WARPS), tile % call.tiles_across * (16 * F::ACROSS)};
     }
 };
@@ -229,11 +235,9 @@ template <class F> CF_DEVICE void toeplitz_volumes(const cf_toeplitz_volume_call
     write_taps<F>(table, volume, group, scale.up);
     const float bias = call.bias ? float(bias_at<F>(call.bias, group)) : 0.0f, start = F::SCALED ? 0.0f : bias;
     for (long long i = blockIdx.y; i < volume_items(volume); i += gridDim.y) {
-        const VolumeItem item(volume, i);
-        const Corner output = item.template output<F>(call),
-                     input = {output.row - call.row_pad, output.column - call.column_pad};
-        const int begin = item.begin - volume.depth_pad, end = item.end - volume.depth_pad + F::KERNEL_Z - 1,
-                  first = begin > 0 ? begin : 0, last = end < volume.x_depths ? end : volume.x_depths;
+        const VolumeItem<F> item(volume, i);
+        const Corner output = item.output(call), input = {output.row - call.row_pad, output.column - call.column_pad};
+        const int first = item.first, last = item.last;
         const PlaneLoader<typename F::X, 32 * F::WARPS * F::ACROSS> loader(call.x, input);
         const unsigned short *from = plane_of(call.x, volume.x_depth_stride, item.sample, group, first);
         DepthStore<F> out = {plane_of(call.y, volume.y_depth_stride, item.sample, group, item.begin) +
@@ -256,7 +260,7 @@ template <class F> CF_DEVICE void toeplitz_volumes(const cf_toeplitz_volume_call
         load(first, 0);
         load(first + 1, 1);
 #pragma unroll 1
-        for (int depth = begin; depth < end; ++depth) {
+        for (int depth = item.reads; depth < item.read_end; ++depth) {
             const int newest = depth + volume.depth_pad; /* the output that begins to read here */
             if (slot == (newest & 7))
                 unroll<0, 16>([&](auto r) { sum[r][0] = sum[r][1] = sum[r][2] = sum[r][3] = start; });

@@ -24,16 +24,22 @@
 #include "conv/gpu/slices.cuh"
 #include "conv/toeplitz/signals.cuh"
 
+/* Writes one tap of gw, or adds to it. memory: gw, or one of its depths. */
+template <class F>
+CF_DEVICE void write_tap(const cf_toeplitz_call &call, const void *memory, long long group, int r, int s, float total) {
+    typedef typename F::Weights W;
+    typename W::bits *const p = static_cast<typename W::bits *>(const_cast<void *>(memory)) +
+                                group * call.w.group_stride + r * call.w.row_stride + s * call.w.column_stride;
+    W::store(p, call.accumulate ? total + W::load(p) : total);
+}
+
 /* One tap of gw, or of a slice of it. */
 template <class F> CF_DEVICE void store_tap(const cf_toeplitz_call &call, long long group, int r, int s, float total) {
     if (call.slices > 1) {
         call.sums[((blockIdx.y * call.groups + group) * F::KERNEL_Y + r) * F::KERNEL_X + s] = total;
         return;
     }
-    typedef typename F::Weights W;
-    typename W::bits *const p = static_cast<typename W::bits *>(const_cast<void *>(call.w.memory)) +
-                                group * call.w.group_stride + r * call.w.row_stride + s * call.w.column_stride;
-    W::store(p, call.accumulate ? total + W::load(p) : total);
+    write_tap<F>(call, call.w.memory, group, r, s, total);
 }
 
 template <class F> struct ToeplitzWeights {
@@ -212,14 +218,8 @@ template <class F> CF_DEVICE void toeplitz_add(const cf_toeplitz_call &call) {
     constexpr int TAPS = F::KERNEL_Y * F::KERNEL_X;
     const long long i = sum_of_thread<F::ADD_SUMS>();
     float total;
-    if (!add_slices<F::ADD_SUMS, F::ADD_SHARES>(total, call.sums, i, call.groups * TAPS, call.slices))
-        return;
-    typedef typename F::Weights W;
-    const int tap = int(i % TAPS);
-    typename W::bits *const p = static_cast<typename W::bits *>(const_cast<void *>(call.w.memory)) +
-                                i / TAPS * call.w.group_stride + tap / F::KERNEL_X * call.w.row_stride +
-                                tap % F::KERNEL_X * call.w.column_stride;
-    W::store(p, call.accumulate ? total + W::load(p) : total);
+    if (add_slices<F::ADD_SUMS, F::ADD_SHARES>(total, call.sums, i, call.groups * TAPS, call.slices))
+        write_tap<F>(call, call.w.memory, i / TAPS, int(i % TAPS) / F::KERNEL_X, int(i % TAPS) % F::KERNEL_X, total);
 }
 
 /* The entry points. The host prints FUNCTION: the template that computes a pass, or adds slices. */
