@@ -112,9 +112,25 @@ static void check_product(generator *g, cf_cgemm_desc d, int64_t groups, int64_t
 
 static void products(void) {
     static const int64_t extents[][4] = {/* bins, rows, in, out */
-                                         {5, 7, 3, 2},  {3, 40, 1, 1},   {2, 1, 1, 1},  {1, 33, 20, 17},
-                                         {1, 2, 40, 3}, {4, 16, 16, 16}, {2, 5, 1, 19}, {2, 50, 18, 1},
-                                         {3, 0, 2, 3},  {40, 6, 4, 5}};
+                                         {5, 7, 3, 2},
+                                         {3, 40, 1, 1},
+                                         {2, 1, 1, 1},
+                                         {1, 33, 20, 17},
+                                         {1, 2, 40, 3},
+                                         {4, 16, 16, 16},
+                                         {2, 5, 1, 19},
+                                         {2, 50, 18, 1},
+                                         {3, 0, 2, 3},
+                                         {40, 6, 4, 5},
+                                         /* channels that fill vectors, with few rows and with more */
+                                         {9, 7, 8, 24},
+                                         {8, 20, 40, 16},
+                                         {8, 32, 24, 8},
+                                         {8, 33, 24, 8},
+                                         {8, 1, 64, 72},
+                                         {8, 257, 16, 8},
+                                         {8, 8, 64, 24},
+                                         {8, 7, 72, 8}};
     generator g = test_generator(3);
     for (size_t i = 0; i < sizeof extents / sizeof extents[0]; ++i)
         for (int which = 0; which < 24; ++which) {

@@ -140,7 +140,13 @@ static const few_channels few_channels_list[] = {
     {"in=2x1x9x20x131 out=20 kernel=3x3x2 stride=2 pad=1x0x1 layout=last", 1, true},
     {"in=1x2x301x300 out=2 kernel=3x3 pad=1", 0, true},
     {"in=1x1x300007 out=1 kernel=5 stride=2", 1, true},
-    {"in=1x1x60x401 out=2 kernel=3x33 pad=1x16 groups=1", 0, true}};
+    {"in=1x1x60x401 out=2 kernel=3x33 pad=1x16 groups=1", 0, true},
+    {"in=3x4x40x131 out=4 groups=2 kernel=3x3 pad=1", 2, true},
+    {"in=2x3x37x41 out=2 kernel=5x5 stride=2x1 dilation=1x2 pad=2", 2, false},
+    {"in=1x1x30001 out=1 kernel=19 pad=9", 2, true},
+    {"in=1x3x9x20x33 out=1 kernel=3x2x3 pad=1 dtype=fp64 mode=reflect", 2, true},
+    {"in=1x2x9001 out=2 kernel=5 pad=2 dtype=fp16", 2, true},
+    {"in=2x2x300x70 out=2 kernel=9x1 dilation=30x1", 2, true}}; /* rows that no tap reads */
 
 static void check_few_channels(void) {
     for (size_t i = 0; i < sizeof few_channels_list / sizeof few_channels_list[0]; i++) {
@@ -159,6 +165,39 @@ static void check_few_channels(void) {
 static void test_few_channels(void **state) {
     NEED_DEVICE(state);
     with_each_set_of_kernels(check_few_channels);
+}
+
+/* ----------------------------------------------------------------------------------------------------- few samples */
+
+/* Layers whose packed weights, or sums of gw, stay in the caches in all passes. */
+static void check_few_samples(void) {
+    static const char *const lines[] = {"in=1x150x7x9 out=130 kernel=3x3 pad=1",
+                                        "in=3x100x6x5 out=128 kernel=5x5 pad=2x1 mode=circular",
+                                        "in=2x128x21 out=97 kernel=7 dilation=2 pad=6",
+                                        "in=2x240x6x6 out=160 kernel=3x3 groups=2 dtype=fp16",
+                                        "in=2x100x4x5x6 out=97 kernel=3x2x3 pad=1 layout=last",
+                                        "in=2x180x3x5 out=190 kernel=1x1",
+                                        "in=1x66x5x5 out=67 kernel=4x4 pad=2 wlayout=last dtype=fp64"};
+    cf_device *const device = device_context()->device;
+    const int threads = device->threads;
+    device->threads = 2; /* more would need more blocks of results */
+    for (size_t i = 0; i < sizeof lines / sizeof lines[0]; i++) {
+        const conv_fft_problem p = test_problem(lines[i]);
+        for (int pass = 0; pass < 3; pass++) {
+            const cf_convolution_desc desc = test_convolution(&p, pass);
+            if (!packs_once(device, &desc))
+                fail_msg("%s: pass %d writes packed weights to memory", lines[i], pass);
+        }
+        generator g = test_generator((uint64_t)i);
+        case_begin(lines[i], NULL);
+        check_layer(&p, &g);
+    }
+    device->threads = threads;
+}
+
+static void test_few_samples(void **state) {
+    NEED_DEVICE(state);
+    with_each_set_of_kernels(check_few_samples);
 }
 
 /* ---------------------------------------------------------------------------------------------------- large layers */
@@ -337,7 +376,8 @@ static void test_threads_give_the_same_bits(void **state) {
                                         "in=17x1x64 out=1 kernel=9",
                                         "in=1x8x9001 out=9 kernel=7 stride=2",
                                         "in=2x8x160x61 out=3 kernel=5x5 pad=2",
-                                        "in=1x3x900x40 out=2 kernel=9x3 stride=2"};
+                                        "in=1x3x900x40 out=2 kernel=9x3 stride=2",
+                                        "in=1x160x7x9 out=190 kernel=3x3 pad=1"};
     for (size_t i = 0; i < sizeof lines / sizeof lines[0]; i++) {
         const conv_fft_problem p = test_problem(lines[i]);
         const ref_shape s = ref_shape_of(&p);
@@ -377,7 +417,7 @@ int main(void) {
         cmocka_unit_test(test_parts_of_a_sample), cmocka_unit_test(test_wide_dilation),
         cmocka_unit_test(test_workspace_limit),   cmocka_unit_test(test_workspace_of_large_layers),
         cmocka_unit_test(test_long_sums),         cmocka_unit_test(test_threads_give_the_same_bits),
-        cmocka_unit_test(test_refusals),
+        cmocka_unit_test(test_refusals),          cmocka_unit_test(test_few_samples),
     };
     return cmocka_run_group_tests(tests, device_cpu_setup, device_teardown);
 }

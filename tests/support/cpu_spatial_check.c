@@ -8,3 +8,12 @@ bool has_positions_as_vectors(const cf_device *device, const cf_convolution_desc
     *joined = c.rows_joined;
     return c.positions_are_vectors;
 }
+
+bool packs_once(cf_device *device, const cf_convolution_desc *desc) {
+    cf_convolution *c;
+    if (cf_cpu_convolution_create(device, desc, &c) != CONV_FFT_SUCCESS)
+        return false;
+    const bool result = c->weights_once || c->sums_stay;
+    cf_cpu_convolution_destroy(c);
+    return result;
+}

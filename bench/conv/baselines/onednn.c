@@ -54,7 +54,7 @@ static bool open_fastest(onednn_unit *best, const onednn *o, const bench_job *jo
         if (!onednn_unit_open(&u, &o->device, job, pass, &choices[i]))
             continue;
         /* The unoptimised reference implementation of oneDNN counts only if there is no other. */
-        bool useless = best_ms >= 0 && !strncmp(u.text, "ref", 3);
+        bool useless = best_ms >= 0 && (!strncmp(u.text, "ref", 3) || strstr(u.text, "+ref:"));
         double ms = useless ? -1 : try_unit(&o->device, &u, o->blocked);
         if (ms >= 0 && (best_ms < 0 || ms < best_ms)) {
             if (best_ms >= 0)

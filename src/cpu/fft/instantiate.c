@@ -4,11 +4,9 @@
 #include "core/dtype.h"
 #include "cpu/convert.h"
 #include "cpu/fft/kernels.h"
+#include "cpu/fft/transpose.h"
 
 #include <string.h>
-#if defined(__SSE2__)
-#include <immintrin.h>
-#endif
 
 #define CF_INLINE static inline __attribute__((always_inline))
 #define CF_PRAGMA(text) _Pragma(#text)
@@ -85,55 +83,31 @@ static inline void stream_end(void) {
 #endif
 }
 
-/* Transpose a square block with one 16-byte register per row: into[c][r] = from[r][c]. */
-typedef float float_row __attribute__((vector_size(16)));
-typedef double double_row __attribute__((vector_size(16)));
-
-static inline void cf_transpose_block_f32(const float *const from[4], float *const into[4]) {
-    float_row r[4];
-    for (int i = 0; i < 4; ++i)
-        memcpy(&r[i], from[i], sizeof r[i]);
-    const float_row a = __builtin_shufflevector(r[0], r[1], 0, 4, 1, 5),
-                    b = __builtin_shufflevector(r[2], r[3], 0, 4, 1, 5);
-    const float_row c = __builtin_shufflevector(r[0], r[1], 2, 6, 3, 7),
-                    d = __builtin_shufflevector(r[2], r[3], 2, 6, 3, 7);
-    r[0] = __builtin_shufflevector(a, b, 0, 1, 4, 5);
-    r[1] = __builtin_shufflevector(a, b, 2, 3, 6, 7);
-    r[2] = __builtin_shufflevector(c, d, 0, 1, 4, 5);
-    r[3] = __builtin_shufflevector(c, d, 2, 3, 6, 7);
-    for (int i = 0; i < 4; ++i)
-        memcpy(into[i], &r[i], sizeof r[i]);
-}
-
-static inline void cf_transpose_block_f64(const double *const from[2], double *const into[2]) {
-    double_row r[2];
-    for (int i = 0; i < 2; ++i)
-        memcpy(&r[i], from[i], sizeof r[i]);
-    const double_row a = __builtin_shufflevector(r[0], r[1], 0, 2), b = __builtin_shufflevector(r[0], r[1], 1, 3);
-    memcpy(into[0], &a, sizeof a);
-    memcpy(into[1], &b, sizeof b);
-}
-
 #define CF_REAL float
 #define CF_BLOCK 4
+#define CF_WIDE CF_WIDE_LANES
 #define CF_FN(name) cf_##name##_f32
 #include "cpu/fft/kernels.inc"
+#include "cpu/gemm/gemm_tiles.inc"
 #undef CF_REAL
 #undef CF_BLOCK
+#undef CF_WIDE
 #undef CF_FN
 
 #define CF_REAL double
 #define CF_BLOCK 2
+#define CF_WIDE 2
 #define CF_REAL_IS_DOUBLE
 #define CF_FN(name) cf_##name##_f64
 #include "cpu/fft/kernels.inc"
 #undef CF_REAL
 #undef CF_FN
 
+#define cf_few_rows_f64 NULL
 #define CF_REAL_TABLE(type)                                                                                           \
     {                                                                                                                 \
         .forward = cf_forward_##type, .inverse = cf_inverse_##type, .load = cf_load_##type, .store = cf_store_##type, \
-        .product = cf_product_##type, .tiles = &cf_tiles_##type                                                       \
+        .product = cf_product_##type, .few_rows = cf_few_rows_##type, .tiles = &cf_tiles_##type                       \
     }
 
 #if defined(CF_ISA_AVX512)

@@ -18,7 +18,8 @@
 #include "cpu/spatial/sum_tile.h"
 
 enum {
-    CF_MAX_LANES = 16
+    CF_MAX_LANES = 16,
+    CF_PRODUCT_CHANNELS = 8
 };
 
 struct cf_transform {
@@ -74,7 +75,8 @@ typedef struct cf_unit {
     int64_t *borders;
 } cf_unit;
 
-/* A two-dimensional piece of a tensor: element e of lane l is at index offset[l] + e * step. */
+/* A two-dimensional piece of a tensor: element e of lane l is at index offset[l] + e * step. In the line, it is at
+ * place[e] + l, or at e * stride + l without places. No two elements have the same place. */
 typedef struct cf_piece {
     conv_fft_dtype dtype;
     void *data; /* a load only reads it */
@@ -82,16 +84,19 @@ typedef struct cf_piece {
     int64_t step, elements;
     int lanes;
     bool adjacent; /* offset[l + 1] = offset[l] + 1 */
+    const int64_t *place;
 } cf_piece;
 
 typedef struct cf_real_kernels {
     void (*forward)(const cf_transform *transform, const cf_unit *unit);
     void (*inverse)(const cf_transform *transform, const cf_unit *unit);
-    /* line[e * stride + l] <- piece, and piece <- line (+ old contents). */
+    /* line <- piece, and piece <- line (+ old contents). */
     void (*load)(void *line, int64_t stride, const cf_piece *piece);
     void (*store)(const void *line, int64_t stride, const cf_piece *piece, bool accumulate);
     /* One bin of a product. */
     void (*product)(const cf_cgemm_desc *desc, void *x, void *w, void *y, int64_t rows, bool accumulate);
+    /* The same for few rows and numbers of channels that are multiples of CF_PRODUCT_CHANNELS. NULL: there is none. */
+    void (*few_rows)(const cf_cgemm_desc *desc, void *x, void *w, void *y, int64_t rows, bool accumulate);
     const cf_sum_tiles *tiles; /* convolutions by their definition */
 } cf_real_kernels;
 

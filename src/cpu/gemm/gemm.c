@@ -104,6 +104,33 @@ static void product_blas(const cf_cpu_device *device, const cf_cgemm_desc *desc,
         blas->set_openmp_threads(before);
 }
 
+enum {
+    MIN_BINS = 16 /* threads share the rows of a BLAS's results if there are few bins */
+};
+
+/* Rows up to which products without packed factors are faster than those of a BLAS, and the bytes of the weights of a
+ * bin, which should stay in a core's second-level cache. Forward, the numbers of each vector of sums are added. That
+ * takes too long for short sums. */
+static bool has_few_rows(const cf_cpu_device *device, const cf_cgemm_desc *desc, int64_t rows) {
+    const int64_t in = desc->in_columns, out = desc->out_columns, max_bytes = 256 << 10,
+                  max_rows = desc->kind != CF_CGEMM_FORWARD ? 256
+                             : in < 64                      ? 4
+                                                            : 32;
+    return cf_real(device->kernels, desc->dtype)->few_rows && rows > 0 && rows <= max_rows &&
+           in % CF_PRODUCT_CHANNELS == 0 && out % CF_PRODUCT_CHANNELS == 0 &&
+           in * out * 2 * (int64_t)cf_dtype_bytes(desc->dtype) <= max_bytes;
+}
+
+static void few_rows_bin(const void *user, int64_t i, int thread) {
+    const product_call *const p = user;
+    const size_t complex_bytes = 2 * cf_dtype_bytes(p->desc->dtype);
+    const int64_t group = i / p->desc->bins, bin = i % p->desc->bins;
+    (void)thread;
+    cf_real(p->device->kernels, p->desc->dtype)
+        ->few_rows(p->desc, bin_of(p->x, group, bin, complex_bytes), bin_of(p->w, group, bin, complex_bytes),
+                   bin_of(p->y, group, bin, complex_bytes), p->x.rows, p->accumulate);
+}
+
 static void loop_bin(const void *user, int64_t i, int thread) {
     const product_call *const p = user;
     const size_t complex_bytes = 2 * cf_dtype_bytes(p->desc->dtype);
@@ -128,6 +155,11 @@ conv_fft_status cf_cpu_cgemm(cf_device *device, const cf_cgemm_desc *desc, cf_bl
     const double flops = 8.0 * (double)bins * (double)x.rows * (double)desc->in_columns * (double)desc->out_columns;
     if (bins == 0)
         return CONV_FFT_SUCCESS;
+    if (desc->variant == CF_CGEMM_BLAS && bins >= MIN_BINS && has_few_rows(cpu, desc, x.rows)) {
+        const product_call call = {cpu, desc, x, w, y, accumulate, 1};
+        cf_parallel_for(cf_cpu_threads(device, bins, flops), bins, few_rows_bin, &call);
+        return CONV_FFT_SUCCESS;
+    }
     if (desc->variant == CF_CGEMM_BLAS && cpu->blas.cgemm && fits_blas(desc, x.rows))
         product_blas(cpu, desc, x, w, y, accumulate, cf_cpu_threads(device, device->threads, flops));
     else

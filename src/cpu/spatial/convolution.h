@@ -11,12 +11,20 @@
  * positions of gx with one remainder by the stride are a LATTICE, which a part of the taps reaches. For the gradient of
  * w, lanes are channels or taps, and the sum is over positions.
  *
+ * WEIGHTS VISITED ONCE, for y and gx of few samples and many channels: the signals of all samples are packed first. A
+ * thread then packs the weights of a block of results, as many as its caches hold, and adds their products for all
+ * samples. Packed weights never leave the caches.
+ *
  * CHANNELWISE, for depthwise layers: a vector has one channel of several groups, or of several samples.
  *
  * POSITIONS AS VECTORS, for y and gx of few channels: lanes are channels of the result, vectors are neighbouring
  * positions. The packed signal is planar: [channel][axis 0][axis 1][axis 2]. So are the sums of a task. Where position
  * (y + 1, x) reads one row after (y, x), the rows of a plane are JOINED: a vector may begin in one row and end in the
  * next. The sums then have as many columns as the packed signal, of which the last have no position.
+ *
+ * For the gradient of w of few channels vectors are positions, too: of gy, and of x from each tap of a row on. The
+ * numbers of a vector of sums are added at the end. Packed gy is zero where there is no position. So an infinity or a
+ * NaN of x may reach all taps of its group.
  */
 #ifndef CF_CPU_SPATIAL_CONVOLUTION_H
 #define CF_CPU_SPATIAL_CONVOLUTION_H
@@ -24,6 +32,8 @@
 #include "core/arith.h"
 #include "cpu/device.h"
 #include "cpu/fft/kernels.h"
+
+#include <string.h>
 
 /* The packed signal along an axis. Coordinate c stands at position c % phases * width + c / phases. */
 typedef struct cf_packed_axis {
@@ -77,12 +87,18 @@ struct cf_convolution {
     int64_t lattices[3];
     /* Tiles: offsets of the factors. y, gx: of the taps of each lattice; gw: of the rows of gy. */
     int64_t *a_offset, *b_offset;
-    cf_tap_run *run; /* gw */
+    int64_t *tap_place; /* where [channel][tap] stands in a packed block of weights, if taps are neighbours in w */
+    int64_t plane_elements;
+    int64_t *plane_place; /* where each element of a small plane or volume of the signal is packed; NULL: row by row */
+    cf_tap_run *run;      /* gw */
     int64_t runs;
     int64_t rows[3];   /* y, gx: positions of a task along each axis; gw: of gy that are packed at a time */
     int64_t extent[3]; /* packed positions of these; axis 2: of each phase */
-    int64_t parts;     /* y, gx: tasks that share the blocks of results. gw, channelwise: slices of the cells */
-    bool clipped;      /* y, gx: products with padding in a row are left out, tap by tap */
+    int64_t parts; /* y, gx: tasks that share the blocks of results. gw, channelwise or sliced: slices of the cells */
+    bool clipped;  /* y, gx: products with padding in a row are left out, tap by tap */
+    bool weights_once; /* y, gx: see above */
+    bool sliced;       /* gw of few channels of x: slices of the cells have totals of their own */
+    bool sums_stay;    /* gw: each thread stores the sums of a pair of blocks before it computes the next */
     int64_t chunk; /* y, gx: packed blocks of channels that one tile sums over. gw: cells that are packed at a time */
     size_t weights_bytes, signal_bytes, result_bytes; /* packed weights; packed signal and results of a task */
 };
@@ -100,6 +116,26 @@ static inline cf_lanes cf_lanes_make(int64_t first, int64_t stride, int64_t coun
     for (int l = 0; l < lanes.count; ++l)
         lanes.offset[l] = first + l * stride;
     return lanes;
+}
+
+/* Short rows: memcpy takes longer to start. */
+static inline void cf_copy_row(char *to, const char *from, int64_t bytes) {
+    enum {
+        VECTOR = 16,
+        LONG = 1024
+    };
+    if (bytes >= LONG) {
+        memcpy(to, from, (size_t)bytes);
+        return;
+    }
+    if (bytes < VECTOR) {
+        for (int64_t i = 0; i < bytes; i += (int64_t)sizeof(float))
+            memcpy(to + i, from + i, sizeof(float));
+        return;
+    }
+    for (int64_t i = 0; i + VECTOR <= bytes; i += VECTOR)
+        memcpy(to + i, from + i, VECTOR);
+    memcpy(to + bytes - VECTOR, from + bytes - VECTOR, VECTOR);
 }
 
 /* axis.c. Memory of zeros. */
@@ -178,6 +214,9 @@ static inline int64_t cf_sum_tile_lanes(const cf_convolution *c, int64_t count) 
     return tiles ? (count + tiles - 1) / tiles : 1;
 }
 
+/* y, gx: parts of the results that have a packed signal of their own. */
+int64_t cf_signal_tasks(const cf_convolution *c);
+size_t cf_convolve_signal_scratch(const cf_convolution *c);
 void cf_convolve_signal(const cf_convolution *c, const void *signal, const void *w, const void *bias, void *result,
                         bool accumulate, void *scratch, int threads);
 void cf_convolve_weights(const cf_convolution *c, const void *x, const void *gy, void *gw, bool accumulate,

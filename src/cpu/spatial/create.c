@@ -6,17 +6,21 @@
 
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 /* Bytes of the packed signal of a task and of the packed weights that tiles read again and again: both should stay in
- * a core's second-level cache, and so should most of the task's results. For the gradient of w: bytes that all threads
- * pack at a time; that one thread packs at a time, if it is channelwise, and the totals of all slices. */
-static const size_t signal_bytes = 512 << 10, result_bytes = 1 << 20, weights_bytes = 192 << 10, cells_bytes = 8 << 20,
-                    own_cell_bytes = 1 << 20, totals_bytes = 16 << 20;
+ * a core's second-level cache, and so should most of the task's results. Bytes of the packed signals of all tasks, if
+ * weights are visited once. For the gradient of w: bytes that all threads pack at a time; that one thread packs at a
+ * time, if it is channelwise, and the totals of all slices. */
+static const size_t signal_bytes = 512 << 10, result_bytes = 1 << 20, weights_bytes = 192 << 10,
+                    signals_bytes = 8 << 20, cells_bytes = 8 << 20, own_cell_bytes = 1 << 20, totals_bytes = 16 << 20;
 
 enum {
-    MAX_PLANAR = 4,  /* with at most so many channels, each is packed on its own */
-    SLICES = 64,     /* channelwise gradients of w: blocks of lanes times slices of the cells, about */
-    MIN_COLUMNS = 64 /* rows of fewer positions are not divided: the last tile of a part is often smaller */
+    MAX_PLANAR = 4,   /* with at most so many channels, each is packed on its own */
+    SLICES = 64,      /* channelwise gradients of w: blocks of lanes times slices of the cells, about */
+    MAX_PLANE = 1024, /* elements of a plane that is packed by a table */
+    MIN_CELLS = 16,   /* of sliced gradients of w; each is a task. So these do not depend on the number of threads */
+    MIN_COLUMNS = 64  /* rows of fewer positions are not divided: the last tile of a part is often smaller */
 };
 
 static bool is_weights(const cf_convolution *c) { return c->desc.kind == CF_CGEMM_BACKWARD_WEIGHTS; }
@@ -76,6 +80,53 @@ static conv_fft_status make_row_offsets(cf_convolution *c) {
     return CONV_FFT_SUCCESS;
 }
 
+static conv_fft_status make_tap_places(cf_convolution *c) {
+    if (c->channelwise || !cf_has_dense_taps(c))
+        return CONV_FFT_SUCCESS;
+    CF_FORWARD(cf_spatial_numbers(c->side * c->taps, &c->tap_place));
+    for (int64_t i = 0; i < c->side * c->taps; ++i)
+        c->tap_place[i] = (i % c->taps * c->side + i / c->taps) * c->block;
+    return CONV_FFT_SUCCESS;
+}
+
+/* Small planes that a task has whole, whose elements follow one another in the tensor, and each is read once: not
+ * several times, as some padding modes do. */
+static conv_fft_status make_plane_places(cf_convolution *c) {
+    const cf_tensor *const tensor = cf_is_gradient_of_signal(c) ? &c->desc.y : &c->desc.x;
+    const int64_t *const stride = tensor->axis_stride;
+    int64_t size[3], all = 1, count = 0;
+    for (int a = 0; a < 3; ++a) {
+        size[a] = cf_is_gradient_of_signal(c) ? c->desc.axis[a].output : c->desc.axis[a].input;
+        all = cf_min(MAX_PLANE + 1, all * size[a]);
+        if (c->rows[a] < c->lattice[a][0].count || c->axis[a].phases != 1 ||
+            c->extent[a] < (a == 2 ? c->axis[a].width : c->axis[a].count))
+            return CONV_FFT_SUCCESS;
+    }
+    if (c->planar || all > MAX_PLANE || (size[1] > 1 && stride[1] != size[2] * stride[2]) ||
+        (size[0] > 1 && stride[0] != size[1] * size[2] * stride[2]))
+        return CONV_FFT_SUCCESS;
+    c->plane_elements = all;
+    CF_FORWARD(cf_spatial_numbers(all, &c->plane_place));
+    memset(c->plane_place, 0xff, (size_t)all * sizeof *c->plane_place);
+    for (int64_t i = 0; i < c->axis[0].count * c->axis[1].count * c->axis[2].width; ++i) {
+        const int64_t x = i % c->axis[2].width, y = i / c->axis[2].width % c->axis[1].count,
+                      z = i / c->axis[2].width / c->axis[1].count, iz = c->axis[0].index[z], iy = c->axis[1].index[y],
+                      ix = c->axis[2].index[x];
+        if (iz < 0 || iy < 0 || ix < 0)
+            continue;
+        c->plane_place[(iz * size[1] + iy) * size[2] + ix] = place_of(c, z, y, x);
+        ++count;
+    }
+    for (int64_t i = 0; i < all; ++i)
+        if (c->plane_place[i] < 0)
+            count = 0;
+    if (count != all) {
+        free(c->plane_place);
+        c->plane_place = NULL;
+    }
+    return CONV_FFT_SUCCESS;
+}
+
 /* ---------------------------------------------------------------------------------------------------------- blocks */
 
 double cf_lanes_used(int64_t count, int64_t width) {
@@ -117,6 +168,21 @@ static void choose_positions(cf_convolution *c) {
         *c = other;
 }
 
+/* Gradient of w of few channels: positions as vectors, which have no empty lanes. */
+static void choose_sliding(cf_convolution *c) {
+    const int64_t width = c->kernels->tiles->width;
+    if (2 * c->own > width || c->summed > MAX_PLANAR || c->desc.axis[2].stride != 1 ||
+        (c->channelwise && 4 * cf_max(c->desc.batch, c->desc.groups) > width))
+        return;
+    c->channelwise = c->samples_are_lanes = false;
+    c->positions_are_vectors = c->planar = true;
+    c->rows_joined = c->desc.axis[1].stride == 1;
+    c->vectors = (int)cf_min(c->own, CF_TILE_MAX_VECTORS);
+    c->block = c->own;
+    c->side = c->summed;
+    c->column = c->blocks = c->sides = 1;
+}
+
 cf_convolution cf_convolution_blocks(const cf_device *device, const cf_convolution_desc *d) {
     const conv_fft_dtype compute = cf_compute_dtype(d->x.dtype);
     cf_convolution convolution = {.desc = *d,
@@ -137,7 +203,9 @@ cf_convolution cf_convolution_blocks(const cf_device *device, const cf_convoluti
     c->column = c->planar ? 1 : c->side;
     c->blocks = cf_ceil_div(c->own, c->block);
     c->sides = c->channelwise ? 1 : cf_ceil_div(c->summed, c->side);
-    if (!is_weights(c))
+    if (is_weights(c))
+        choose_sliding(c);
+    else
         choose_positions(c);
     return convolution;
 }
@@ -177,7 +245,7 @@ static bool halve(cf_convolution *c, double reach) {
     return true;
 }
 
-static int64_t tasks(const cf_convolution *c) {
+int64_t cf_signal_tasks(const cf_convolution *c) {
     int64_t count =
         c->channelwise ? cf_channelwise_blocks(c) * cf_channelwise_items(c) : c->desc.groups * c->desc.batch;
     for (int a = 0; a < 3; ++a)
@@ -192,14 +260,30 @@ static size_t block_result(const cf_convolution *c) {
     return (size_t)(positions * c->block) * c->real;
 }
 
+static int64_t block_weights(const cf_convolution *c) { return c->taps * cf_tap_numbers(c) * (int64_t)c->real; }
+
+/* Whether packed weights would take longer to write and read again than the packed signals of all samples. */
+static bool visits_weights_once(const cf_convolution *c) {
+    const int64_t tasks = cf_signal_tasks(c), groups = c->desc.groups, blocks = groups * c->blocks,
+                  threads = c->device->threads, weights = block_weights(c) * c->sides * blocks,
+                  all_signals = tasks * (int64_t)task_signal(c), results = tasks / groups * (int64_t)block_result(c);
+    return !c->channelwise && !c->positions_are_vectors && c->lattices[0] * c->lattices[1] * c->lattices[2] == 1 &&
+           2 * weights >= all_signals && all_signals <= (int64_t)signals_bytes && results <= (int64_t)result_bytes &&
+           4 * cf_round_up(blocks, threads) <= 5 * blocks;
+}
+
 /* y, gx: the positions of a task. Fewer positions read more of their neighbours' input again. */
 static void choose_rows(cf_convolution *c) {
     start_with_whole_axes(c);
     while ((task_signal(c) > signal_bytes || block_result(c) > result_bytes) && halve(c, 0.25))
         ;
-    while (tasks(c) < 2 * c->device->threads && c->device->threads > 1 && halve(c, 2))
+    c->parts = 1;
+    c->weights_once = visits_weights_once(c);
+    if (c->weights_once)
+        return;
+    while (cf_signal_tasks(c) < 2 * c->device->threads && c->device->threads > 1 && halve(c, 2))
         ;
-    c->parts = c->channelwise ? 1 : cf_min(c->blocks, cf_ceil_div(c->device->threads, cf_max(1, tasks(c))));
+    c->parts = c->channelwise ? 1 : cf_min(c->blocks, cf_ceil_div(c->device->threads, cf_max(1, cf_signal_tasks(c))));
 }
 
 /* The share of the products along axis 2 that are not with padding. */
@@ -214,23 +298,28 @@ static void set_signal_sizes(cf_convolution *c) {
     choose_rows(c);
     c->clipped =
         !c->channelwise && !c->positions_are_vectors && c->summed >= CF_MIN_CLIPPED && share_of_signal(c) < 0.8;
-    const int64_t of_block = c->taps * cf_tap_numbers(c) * (int64_t)c->real;
+    const int64_t of_block = block_weights(c);
     c->chunk = cf_max(1, cf_min((int64_t)weights_bytes / of_block, CF_MAX_PRODUCTS / (c->taps * c->side)));
-    c->weights_bytes = cf_align((size_t)(c->channelwise ? cf_channelwise_blocks(c) * c->desc.out_channels * of_block
-                                                        : c->desc.groups * c->blocks * c->sides * of_block));
+    c->weights_bytes = cf_align((size_t)(c->weights_once  ? c->chunk * of_block
+                                         : c->channelwise ? cf_channelwise_blocks(c) * c->desc.out_channels * of_block
+                                                          : c->desc.groups * c->blocks * c->sides * of_block));
     c->signal_bytes = cf_align(task_signal(c));
     c->result_bytes = cf_align(block_result(c));
 }
 
 static size_t cell_bytes(const cf_convolution *c) {
-    return c->channelwise ? task_signal(c) + block_result(c)
-                          : (task_signal(c) + block_result(c) * (size_t)c->blocks) * (size_t)c->desc.groups;
+    return c->channelwise || c->sliced
+               ? task_signal(c) + block_result(c)
+               : (task_signal(c) + block_result(c) * (size_t)c->blocks) * (size_t)c->desc.groups;
 }
 
 static void set_weights_sizes(cf_convolution *c) {
     const int64_t blocks = c->channelwise ? 1 : c->blocks;
     start_with_whole_axes(c);
-    while (cell_bytes(c) > (c->channelwise ? own_cell_bytes : cells_bytes) && halve(c, 2))
+    c->sliced = !c->channelwise && c->sides == 1;
+    while (cell_bytes(c) > (c->channelwise || c->sliced ? own_cell_bytes : cells_bytes) && halve(c, 2))
+        ;
+    while (c->sliced && c->desc.batch * c->desc.groups * cf_cells_of_sample(c) < MIN_CELLS && halve(c, 2))
         ;
     c->signal_bytes = cf_align(task_signal(c));
     c->result_bytes = cf_align(block_result(c) * (size_t)blocks);
@@ -239,6 +328,13 @@ static void set_weights_sizes(cf_convolution *c) {
                  totals = c->weights_bytes / c->real * sizeof(double) * (size_t)c->desc.out_channels;
     const int64_t cells = cf_cells_of_sample(c);
     c->chunk = cf_max(1, cf_min(c->desc.batch * cells, (int64_t)(cells_bytes / cell)));
+    c->sums_stay = !c->channelwise && !c->sliced && c->chunk == c->desc.batch * cells &&
+                   c->desc.groups * blocks * c->sides >= 4 * c->device->threads;
+    if (c->sliced)
+        c->parts = cf_max(1, cf_min(c->desc.batch * cells,
+                                    cf_min(SLICES / 2 / c->desc.groups,
+                                           (int64_t)(totals_bytes / (c->weights_bytes / c->real * sizeof(double))) /
+                                               c->desc.groups)));
     if (c->channelwise)
         c->parts = cf_max(1, cf_min(cf_channelwise_items(c) * cells,
                                     cf_min(SLICES, (int64_t)(totals_bytes / totals)) / cf_channelwise_blocks(c)));
@@ -259,6 +355,10 @@ conv_fft_status cf_cpu_convolution_create(cf_device *device, const cf_convolutio
         is_weights(c) ? set_weights_sizes(c) : set_signal_sizes(c);
         status = is_weights(c) ? make_row_offsets(c) : make_tap_offsets(c);
     }
+    if (status == CONV_FFT_SUCCESS)
+        status = make_tap_places(c);
+    if (status == CONV_FFT_SUCCESS)
+        status = make_plane_places(c);
     if (status != CONV_FFT_SUCCESS) {
         cf_cpu_convolution_destroy(c);
         return status;
@@ -283,13 +383,14 @@ void cf_cpu_convolution_destroy(cf_convolution *c) {
     }
     free(c->a_offset);
     free(c->b_offset);
+    free(c->tap_place);
+    free(c->plane_place);
     free(c->run);
     free(c);
 }
 
 size_t cf_cpu_convolution_scratch(const cf_convolution *c) {
-    return is_weights(c) ? cf_convolve_weights_scratch(c)
-                         : c->weights_bytes + (size_t)c->device->threads * (c->signal_bytes + c->result_bytes);
+    return is_weights(c) ? cf_convolve_weights_scratch(c) : cf_convolve_signal_scratch(c);
 }
 
 conv_fft_status cf_cpu_convolve(const cf_convolution *c, void *x, void *w, void *y, const void *bias, bool accumulate,

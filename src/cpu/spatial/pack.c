@@ -87,12 +87,51 @@ static void pack_row(const cf_convolution *c, const cf_tensor *tensor, const voi
     }
 }
 
+/* Whether rows of one channel are copied as they are: no conversion, no phases, and neighbours in the tensor. */
+static bool copies_rows(const cf_convolution *c, const cf_tensor *tensor, int lanes) {
+    return lanes == 1 && c->column == 1 && c->axis[2].phases == 1 && tensor->axis_stride[2] == 1 &&
+           cf_dtype_bytes(tensor->dtype) == c->real;
+}
+
+static void zero_row(char *to, int64_t bytes) {
+    for (int64_t i = 0; i < bytes; i += (int64_t)sizeof(float))
+        memset(to + i, 0, sizeof(float)); /* one instruction */
+}
+
+/* The same as pack_row, for rows that are copied. */
+static void copy_row(const cf_convolution *c, const cf_piece *piece, int64_t at, char *row) {
+    const cf_packed_axis *const a = &c->axis[2];
+    const int64_t real = (int64_t)c->real, to = at + cf_min(c->extent[2], a->width - at),
+                  low = cf_min(to, cf_max(at, a->inside[0][0])), high = cf_min(to, cf_max(low, a->inside[0][1]));
+    if (a->index[at] == CF_NOT_READ)
+        return;
+    if (c->desc.axis[2].mode != CONV_FFT_PAD_ZEROS) {
+        pack_border(c, piece, 1, at, low, row);
+        pack_border(c, piece, 1, high, to, row + (high - at) * real);
+    } else {
+        zero_row(row, (low - at) * real);
+        zero_row(row + (high - at) * real, (to - high) * real);
+    }
+    if (high > low)
+        cf_copy_row(row + (low - at) * real, (const char *)piece->data + (piece->offset[0] + a->index[low]) * real,
+                    (high - low) * real);
+}
+
 void cf_pack_lanes(const cf_convolution *c, const cf_tensor *tensor, const void *data, const cf_lanes *lanes,
                    const int64_t at[3], void *to) {
     const size_t row_bytes = (size_t)(c->axis[2].phases * c->extent[2] * c->column) * c->real;
+    if (c->plane_place) {
+        cf_piece plane = piece_of(tensor, data, 0, lanes, tensor->axis_stride[2], c->plane_elements);
+        plane.place = c->plane_place;
+        memset(to, 0, (size_t)cf_packed_block(c) * c->real);
+        c->kernels->load(to, 0, &plane);
+        return;
+    }
     /* Vectors are computed whole. */
     if (c->channelwise && lanes->count < c->side)
         memset(to, 0, (size_t)cf_packed_block(c) * c->real);
+    const bool copies = copies_rows(c, tensor, lanes->count);
+    cf_piece piece = piece_of(tensor, data, 0, lanes, 1, 1);
     for (int64_t z = 0; z < c->extent[0]; ++z)
         for (int64_t y = 0; y < c->extent[1]; ++y) {
             char *const row = (char *)to + (size_t)(z * c->extent[1] + y) * row_bytes;
@@ -100,10 +139,15 @@ void cf_pack_lanes(const cf_convolution *c, const cf_tensor *tensor, const void 
                           iy = at[1] + y < c->axis[1].count ? c->axis[1].index[at[1] + y] : CF_NOT_READ;
             if (iz == CF_NOT_READ || iy == CF_NOT_READ)
                 continue;
-            if (iz == CF_PADDING || iy == CF_PADDING)
+            const int64_t first = iz * tensor->axis_stride[0] + iy * tensor->axis_stride[1];
+            if (iz == CF_PADDING || iy == CF_PADDING) {
                 memset(row, 0, row_bytes);
-            else
-                pack_row(c, tensor, data, iz * tensor->axis_stride[0] + iy * tensor->axis_stride[1], lanes, at[2], row);
+            } else if (copies) {
+                piece.data = (char *)data + first * (int64_t)c->real;
+                copy_row(c, &piece, at[2], row);
+            } else {
+                pack_row(c, tensor, data, first, lanes, at[2], row);
+            }
         }
 }
 
@@ -122,11 +166,14 @@ void cf_pack_signal(const cf_convolution *c, const cf_tensor *tensor, const void
 void cf_pack_gradient(const cf_convolution *c, const void *data, const cf_lanes *lanes, const int64_t at[3],
                       const int64_t count[3], int64_t stride, void *to) {
     const cf_tensor *const y = &c->desc.y;
+    /* Rows that follow one another in the tensor are one row. */
+    const bool joined = count[2] == c->rows[2] && y->axis_stride[1] == count[2] * y->axis_stride[2];
+    const int64_t rows = joined ? cf_min(1, count[1]) : count[1], columns = count[2] * (joined ? count[1] : 1);
     for (int64_t iz = 0; iz < count[0]; ++iz)
-        for (int64_t iy = 0; iy < count[1]; ++iy) {
+        for (int64_t iy = 0; iy < rows; ++iy) {
             const int64_t first =
                 (at[0] + iz) * y->axis_stride[0] + (at[1] + iy) * y->axis_stride[1] + at[2] * y->axis_stride[2];
-            const cf_piece piece = piece_of(y, data, first, lanes, y->axis_stride[2], count[2]);
+            const cf_piece piece = piece_of(y, data, first, lanes, y->axis_stride[2], columns);
             c->kernels->load((char *)to + (size_t)((iz * c->rows[1] + iy) * c->rows[2] * stride) * c->real, stride,
                              &piece);
         }
@@ -150,21 +197,12 @@ static void pack_taps(const cf_convolution *c, const void *w, const cf_lanes *la
 /* The same where the taps of an element are neighbours in the tensor: they are loaded together. */
 static void pack_elements(const cf_convolution *c, const void *w, const cf_lanes *lanes, int64_t step, int64_t elements,
                           char *to) {
-    double line[CF_PACKED_COLUMNS * CF_MAX_LANES];
-    const size_t bytes = (size_t)lanes->count * c->real, vector = (size_t)c->block * c->real;
-    const int64_t together = step == c->taps ? elements : 1, all = together * c->taps;
-    for (int64_t e = 0; e < elements; e += together)
-        for (int64_t from = 0; from < all; from += CF_PACKED_COLUMNS) {
-            const int64_t count = cf_min(CF_PACKED_COLUMNS, all - from);
-            const cf_piece piece = piece_of(&c->desc.w, w, e * step + from, lanes, 1, count);
-            c->kernels->load(line, lanes->count, &piece);
-            int64_t element = e + from / c->taps, tap = from % c->taps;
-            for (int64_t i = 0; i < count; ++i) {
-                memcpy(to + (size_t)(tap * c->side + element) * vector, (const char *)line + (size_t)i * bytes, bytes);
-                element += tap + 1 == c->taps;
-                tap = tap + 1 == c->taps ? 0 : tap + 1;
-            }
-        }
+    const int64_t together = step == c->taps ? elements : 1;
+    for (int64_t e = 0; e < elements; e += together) {
+        cf_piece piece = piece_of(&c->desc.w, w, e * step, lanes, 1, together * c->taps);
+        piece.place = c->tap_place + e * c->taps;
+        c->kernels->load(to, c->block, &piece);
+    }
 }
 
 bool cf_has_dense_taps(const cf_convolution *c) {
@@ -187,7 +225,7 @@ void cf_pack_weights(const cf_convolution *c, const void *w, int64_t group, int6
         const cf_lanes lanes =
             cf_lanes_make(base + (first + l) * own_stride, own_stride, cf_min(c->block, c->own - first) - l);
         char *const own = (char *)to + (size_t)l * c->real;
-        if (cf_has_dense_taps(c))
+        if (c->tap_place)
             pack_elements(c, w, &lanes, summed_stride, elements, own);
         else
             pack_taps(c, w, &lanes, summed_stride, elements, c->side * c->block, own);

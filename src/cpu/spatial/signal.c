@@ -1,151 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* y = x * w and gx = gy * w by their definition: convolution.h. */
+#include "cpu/spatial/signal.h"
 #include "core/arith.h"
 #include "core/dtype.h"
 #include "cpu/parallel.h"
-#include "cpu/spatial/convolution.h"
 
 #include <string.h>
-
-typedef struct signal_call {
-    const cf_convolution *c;
-    const cf_tensor *from, *to;
-    const void *signal, *bias;
-    void *result;
-    bool accumulate;
-    const char *weights; /* packed */
-    char *memory;        /* of the threads */
-    int64_t groups, blocks[3];
-} signal_call;
-
-/* A task: results of one sample and group from position `at` of each lattice on. */
-typedef struct task {
-    int64_t group, sample; /* channelwise: block and item of lanes */
-    int64_t at[3], part;
-    char *signal, *sums; /* packed; of one block of results */
-} task;
-
-/* One lattice of each axis, and the positions that the task has of it. */
-typedef struct part {
-    const cf_lattice *axis[3];
-    int64_t count[3], taps;
-    int64_t row, plane, channel; /* numbers of the sums from one row, plane, channel to the next */
-    const int64_t *a_offset, *b_offset;
-} part;
-
-/* The parts of a task, one after the other. False: there is no more. */
-static bool next_part(const cf_convolution *c, const task *t, int64_t *index, part *p) {
-    const int64_t i = (*index)++, all = c->lattices[0] * c->lattices[1] * c->lattices[2];
-    if (i >= all)
-        return false;
-    const int64_t which[3] = {i / c->lattices[2] / c->lattices[1], i / c->lattices[2] % c->lattices[1],
-                              i % c->lattices[2]};
-    p->a_offset = i == 0 ? c->a_offset : p->a_offset + p->taps;
-    p->b_offset = i == 0 ? c->b_offset : p->b_offset + p->taps;
-    p->taps = 1;
-    for (int a = 0; a < 3; ++a) {
-        p->axis[a] = &c->lattice[a][which[a]];
-        p->count[a] = cf_max(0, cf_min(c->rows[a], p->axis[a]->count - t->at[a]));
-        p->taps *= p->axis[a]->taps;
-    }
-    p->row = c->positions_are_vectors ? cf_sums_row(c, p->count[2]) : p->count[2] * c->block;
-    p->plane = c->positions_are_vectors ? cf_sums_plane(c, p->count[1], p->count[2]) : p->count[1] * p->row;
-    p->channel = c->positions_are_vectors ? p->count[0] * p->plane : 1;
-    return true;
-}
-
-/* The same as add_row, for positions as vectors: weights and signal change places. */
-static void add_positions(const cf_convolution *c, cf_sum_tile *tile, const char *row, char *sums, int64_t positions) {
-    const int64_t width = c->kernels->tiles->width, all = cf_ceil_div(positions, width),
-                  vectors = cf_ceil_div(all, cf_ceil_div(all, c->vectors)), real = (int64_t)c->real;
-    for (int64_t v = 0; v < all; v += vectors) {
-        tile->a = row + v * width * real;
-        tile->c = sums + v * width * real;
-        c->kernels->tiles->sum[CF_TILE_NEAR][cf_min(vectors, all - v) - 1][c->block - 1](tile);
-    }
-}
-
-/* sums += the products of the taps [from, to) of the part with positions [x, end) of row (z, y). */
-static void add_row(const cf_convolution *c, const part *p, cf_sum_tile *tile, const char *row, char *sums,
-                    int64_t from, int64_t to, int64_t x, int64_t end) {
-    const cf_sum_tile_kind kind = c->channelwise ? CF_TILE_OWN : c->planar ? CF_TILE_NEAR : CF_TILE_APART;
-    tile->inner = to - from;
-    if (c->positions_are_vectors) {
-        tile->a_offset = p->b_offset + from;
-        tile->b_offset = p->a_offset + from;
-        add_positions(c, tile, row, sums, end);
-        return;
-    }
-    const int64_t lanes = cf_sum_tile_lanes(c, end - x);
-    tile->a_offset = p->a_offset + from;
-    tile->b_offset = p->b_offset + from;
-    for (; x < end; x += lanes) {
-        tile->b = row + x * c->column * (int64_t)c->real;
-        tile->c = sums + x * c->block * (int64_t)c->real;
-        c->kernels->tiles->sum[kind][c->vectors - 1][cf_min(lanes, end - x) - 1](tile);
-    }
-}
-
-/* The taps of an axis that read some of the signal at position j, not padding. */
-static void taps_at(const cf_lattice *l, int64_t j, int64_t *from, int64_t *to) {
-    *from = 0;
-    *to = l->taps;
-    while (*from < *to && (j < l->from[*from] || j >= l->to[*from]))
-        ++*from;
-    while (*to > *from && (j < l->from[*to - 1] || j >= l->to[*to - 1]))
-        --*to;
-}
-
-/* sums += the products of `outer` blocks of channels, of which `run` channels are added. Products with rows of padding
- * are left out, except where rows are joined. */
-static void add_products(const cf_convolution *c, const task *t, const part *p, const char *signal, const char *weights,
-                         int64_t outer, int64_t run, char *sums) {
-    const cf_lattice *const axis[2] = {p->axis[0], p->axis[1]}, *const last_axis = p->axis[2];
-    const int64_t width = c->axis[2].phases * c->extent[2] * c->column * (int64_t)c->real,
-                  rows = c->rows_joined ? cf_min(1, p->count[1]) : p->count[1],
-                  columns = c->rows_joined ? (p->count[1] - 1) * p->row + p->count[2] : p->count[2],
-                  taps = c->clipped ? 1 : cf_max(1, CF_MAX_PRODUCTS / (outer * run));
-    cf_sum_tile tile = {.outer = outer, .run = run};
-    if (c->positions_are_vectors) {
-        tile.b = weights;
-        tile.b_step = c->taps * cf_tap_numbers(c);
-        tile.a_step = cf_packed_block(c);
-        tile.a_run_step = c->channel;
-        tile.b_run_step = c->block;
-        tile.c_step = p->channel;
-    } else {
-        tile.a = weights;
-        tile.a_step = c->taps * cf_tap_numbers(c);
-        tile.b_step = cf_packed_block(c);
-        tile.a_run_step = c->block;
-        tile.b_run_step = c->channel;
-        tile.c_step = c->block;
-    }
-    for (int64_t z = 0; z < p->count[0]; ++z)
-        for (int64_t y = 0; y < rows; ++y) {
-            const char *const row = signal + (z * axis[0]->pace * c->extent[1] + y * axis[1]->pace) * width;
-            char *const to = sums + (z * p->plane + y * p->row) * (int64_t)c->real;
-            int64_t tz, end_z, ty, end_y;
-            taps_at(axis[0], t->at[0] + z, &tz, &end_z);
-            taps_at(axis[1], t->at[1] + y, &ty, &end_y);
-            if (c->rows_joined) { /* for all rows */
-                ty = 0;
-                end_y = axis[1]->taps;
-            }
-            /* All planes of taps at once, if no row of taps is left out between them. */
-            const int64_t planes = ty == 0 && end_y == axis[1]->taps ? end_z - tz : 1;
-            for (; tz < end_z; tz += planes) {
-                const int64_t first = (tz * axis[1]->taps + ty) * last_axis->taps,
-                              last = ((tz + planes - 1) * axis[1]->taps + end_y) * last_axis->taps;
-                for (int64_t i = first; i < last; i += taps) {
-                    const int64_t tap = i % last_axis->taps,
-                                  from = c->clipped ? cf_max(0, last_axis->from[tap] - t->at[2]) : 0,
-                                  end = c->clipped ? cf_min(columns, last_axis->to[tap] - t->at[2]) : columns;
-                    add_row(c, p, &tile, row, to, i, cf_min(i + taps, last), from, end);
-                }
-            }
-        }
-}
 
 /* to[i] = to[0], i < count. */
 static void repeat(char *to, size_t bytes, size_t count) {
@@ -154,7 +14,8 @@ static void repeat(char *to, size_t bytes, size_t count) {
 }
 
 /* sums = 0, or the bias of channels from number `lane` of the block on. */
-static void clear(const signal_call *call, const part *p, const cf_lanes *channels, int64_t lane, char *sums) {
+static void clear(const cf_signal_call *call, const cf_signal_part *p, const cf_lanes *channels, int64_t lane,
+                  char *sums) {
     const cf_convolution *const c = call->c;
     const int64_t positions = c->positions_are_vectors ? p->channel : p->count[0] * p->count[1] * p->count[2];
     const size_t bytes = (size_t)c->block * c->real;
@@ -182,29 +43,40 @@ static void clear(const signal_call *call, const part *p, const cf_lanes *channe
     }
 }
 
-static void store(const signal_call *call, const task *t, const part *p, const cf_lanes *lanes, const char *sums) {
+static void store(const cf_signal_call *call, const cf_signal_task *t, const cf_signal_part *p, const cf_lanes *lanes,
+                  const char *sums) {
     const cf_convolution *const c = call->c;
     const int64_t position = c->positions_are_vectors ? 1 : c->block;
-    const int64_t *const stride = call->to->axis_stride, bytes = (int64_t)cf_dtype_bytes(call->to->dtype);
+    const int64_t *const stride = call->to->axis_stride, bytes = (int64_t)cf_dtype_bytes(call->to->dtype),
+                         step = p->axis[2]->step * stride[2];
+    /* Rows that follow one another in the tensor are one row. */
+    const bool joined = !c->positions_are_vectors && p->axis[1]->step * stride[1] == p->count[2] * step,
+               copies = c->positions_are_vectors && step == 1 && !call->accumulate && bytes == (int64_t)c->real;
+    const int64_t rows = joined ? cf_min(1, p->count[1]) : p->count[1],
+                  columns = p->count[2] * (joined ? p->count[1] : 1);
     for (int64_t z = 0; z < p->count[0]; ++z)
-        for (int64_t y = 0; y < p->count[1]; ++y) {
+        for (int64_t y = 0; y < rows; ++y) {
             const int64_t first = (p->axis[0]->start + (t->at[0] + z) * p->axis[0]->step) * stride[0] +
                                   (p->axis[1]->start + (t->at[1] + y) * p->axis[1]->step) * stride[1] +
                                   (p->axis[2]->start + t->at[2] * p->axis[2]->step) * stride[2];
+            const char *const from = sums + (z * p->plane + y * p->row) * (int64_t)c->real;
             const cf_piece piece = {.dtype = call->to->dtype,
                                     .data = (char *)call->result + first * bytes,
                                     .offset = lanes->offset,
-                                    .step = p->axis[2]->step * stride[2],
-                                    .elements = p->count[2],
+                                    .step = step,
+                                    .elements = columns,
                                     .lanes = lanes->count,
                                     .adjacent = lanes->adjacent};
-            c->kernels->store(sums + (z * p->plane + y * p->row) * (int64_t)c->real, position, &piece,
-                              call->accumulate);
+            if (copies)
+                cf_copy_row((char *)piece.data + lanes->offset[0] * bytes, from, columns * bytes);
+            else
+                c->kernels->store(from, position, &piece, call->accumulate);
         }
 }
 
 /* At most `max` result channels of block `block`, from number `lane` of it on. */
-static cf_lanes block_lanes(const signal_call *call, const task *t, int64_t block, int64_t lane, int64_t max) {
+static cf_lanes block_lanes(const cf_signal_call *call, const cf_signal_task *t, int64_t block, int64_t lane,
+                            int64_t max) {
     const cf_convolution *const c = call->c;
     const int64_t first = block * c->block + lane;
     return cf_lanes_make(t->group * call->to->group_stride + t->sample * call->to->sample_stride +
@@ -212,36 +84,58 @@ static cf_lanes block_lanes(const signal_call *call, const task *t, int64_t bloc
                          call->to->channel_stride, cf_min(max, cf_min(c->block - lane, c->own - first)));
 }
 
-static void compute_block(const signal_call *call, const task *t, int64_t block) {
+/* The lanes of a block that are stored, and to which bias is added, at a time. */
+static int64_t lanes_at_once(const cf_convolution *c) { return c->positions_are_vectors ? 1 : CF_MAX_LANES; }
+static int64_t lanes_used(const cf_convolution *c, int64_t block) {
+    return cf_min(c->block, c->own - block * c->block);
+}
+
+static void clear_block(const cf_signal_call *call, const cf_signal_task *t, const cf_signal_part *p, int64_t block) {
     const cf_convolution *const c = call->c;
-    const int64_t size = cf_packed_block(c) * (int64_t)c->real,
-                  weights = c->taps * cf_tap_numbers(c) * (int64_t)c->real, whole = c->summed / c->side,
-                  used = cf_min(c->block, c->own - block * c->block),
-                  each = c->positions_are_vectors ? 1 : CF_MAX_LANES;
-    const char *const w = call->weights + (t->group * c->blocks + block) * c->sides * weights;
-    part p;
-    for (int64_t i = 0; next_part(c, t, &i, &p);) {
-        if (!call->bias)
-            clear(call, &p, NULL, 0, t->sums);
-        for (int64_t l = 0; call->bias && l < used; l += each) {
-            const cf_lanes channels =
-                cf_lanes_make(t->group * c->own + block * c->block + l, 1, cf_min(each, used - l));
-            clear(call, &p, &channels, l, t->sums);
-        }
-        for (int64_t side = 0; side < whole; side += c->chunk)
-            add_products(c, t, &p, t->signal + side * size, w + side * weights, cf_min(c->chunk, whole - side), c->side,
-                         t->sums);
-        if (whole < c->sides)
-            add_products(c, t, &p, t->signal + whole * size, w + whole * weights, 1, c->summed - whole * c->side,
-                         t->sums);
-        for (int64_t l = 0; l < used; l += each) {
-            const cf_lanes lanes = block_lanes(call, t, block, l, each);
-            store(call, t, &p, &lanes, t->sums + (size_t)(l * p.channel) * c->real);
-        }
+    const int64_t used = lanes_used(c, block), each = lanes_at_once(c);
+    if (!call->bias)
+        clear(call, p, NULL, 0, t->sums);
+    for (int64_t l = 0; call->bias && l < used; l += each) {
+        const cf_lanes channels = cf_lanes_make(t->group * c->own + block * c->block + l, 1, cf_min(each, used - l));
+        clear(call, p, &channels, l, t->sums);
     }
 }
 
-static void run_task(const signal_call *call, const task *t) {
+/* The products of the packed blocks of channels [from, to), whose packed weights begin at w. */
+static void add_sides(const cf_convolution *c, const cf_signal_task *t, const cf_signal_part *p, int64_t from,
+                      int64_t to, const char *w) {
+    const int64_t size = cf_packed_block(c) * (int64_t)c->real,
+                  weights = c->taps * cf_tap_numbers(c) * (int64_t)c->real, whole = cf_min(to, c->summed / c->side);
+    int64_t side = from;
+    for (int64_t count; side < whole; side += count) {
+        count = cf_min(c->chunk, whole - side);
+        cf_add_products(c, t, p, t->signal + side * size, w + (side - from) * weights, count, c->side, t->sums);
+    }
+    if (side < to)
+        cf_add_products(c, t, p, t->signal + side * size, w + (side - from) * weights, 1, c->summed - side * c->side,
+                        t->sums);
+}
+
+static void store_block(const cf_signal_call *call, const cf_signal_task *t, const cf_signal_part *p, int64_t block) {
+    const int64_t used = lanes_used(call->c, block), each = lanes_at_once(call->c);
+    for (int64_t l = 0; l < used; l += each) {
+        const cf_lanes lanes = block_lanes(call, t, block, l, each);
+        store(call, t, p, &lanes, t->sums + (size_t)(l * p->channel) * call->c->real);
+    }
+}
+
+static void compute_block(const cf_signal_call *call, const cf_signal_task *t, int64_t block) {
+    const cf_convolution *const c = call->c;
+    const int64_t weights = c->taps * cf_tap_numbers(c) * (int64_t)c->real;
+    cf_signal_part p;
+    for (int64_t i = 0; cf_next_part(c, t, &i, &p);) {
+        clear_block(call, t, &p, block);
+        add_sides(c, t, &p, 0, c->sides, call->weights + (t->group * c->blocks + block) * c->sides * weights);
+        store_block(call, t, &p, block);
+    }
+}
+
+static void run_task(const cf_signal_call *call, const cf_signal_task *t) {
     const cf_convolution *const c = call->c;
     int64_t at[3];
     cf_packed_place(c, t->at, at);
@@ -253,15 +147,15 @@ static void run_task(const signal_call *call, const task *t) {
 }
 
 /* y: each output channel of a group reads the same signal. gx: the sum over the channels of gy. */
-static void run_channelwise(const signal_call *call, const task *t) {
+static void run_channelwise(const cf_signal_call *call, const cf_signal_task *t) {
     const cf_convolution *const c = call->c;
     const bool data = cf_is_gradient_of_signal(c);
     const int64_t outs = c->desc.out_channels, weights = c->taps * c->block * (int64_t)c->real;
     const char *const w = call->weights + t->group * outs * weights;
     int64_t packed = -1, at[3];
     cf_packed_place(c, t->at, at);
-    part p;
-    for (int64_t i = 0; next_part(c, t, &i, &p);)
+    cf_signal_part p;
+    for (int64_t i = 0; cf_next_part(c, t, &i, &p);)
         for (int64_t out = 0; out < outs; ++out) {
             const int64_t needed = data ? out : 0;
             if (needed != packed) {
@@ -276,7 +170,7 @@ static void run_channelwise(const signal_call *call, const task *t) {
                     c->samples_are_lanes ? c->block : cf_min(c->block, c->desc.groups - t->group * c->block));
                 clear(call, &p, &channels, 0, t->sums);
             }
-            add_products(c, t, &p, t->signal, w + out * weights, 1, 1, t->sums);
+            cf_add_products(c, t, &p, t->signal, w + out * weights, 1, 1, t->sums);
             if (data && out + 1 < outs)
                 continue;
             const cf_lanes lanes = cf_channelwise_lanes(c, call->to, t->group, t->sample, data ? 0 : out);
@@ -308,38 +202,108 @@ static void pack_all_weights(const cf_convolution *c, const void *w, char *to, i
     cf_parallel_for(threads, count, pack_some_weights, &p);
 }
 
+static cf_signal_task task_of_number(const cf_signal_call *call, int64_t number, char *signal, char *sums) {
+    const cf_convolution *const c = call->c;
+    const int64_t block = number / c->parts, z = call->blocks[0], y = call->blocks[1], x = call->blocks[2];
+    return (cf_signal_task){.group = block / x / y / z % call->groups,
+                            .sample = block / x / y / z / call->groups,
+                            .at = {block / x / y % z * c->rows[0], block / x % y * c->rows[1], block % x * c->rows[2]},
+                            .part = number % c->parts,
+                            .signal = signal,
+                            .sums = sums};
+}
+
 static void run_task_of_number(const void *user, int64_t i, int thread) {
-    const signal_call *const call = user;
+    const cf_signal_call *const call = user;
     const cf_convolution *const c = call->c;
     char *const own = call->memory + (size_t)thread * (c->signal_bytes + c->result_bytes);
-    const int64_t block = i / c->parts, z = call->blocks[0], y = call->blocks[1], x = call->blocks[2];
-    const task t = {.group = block / x / y / z % call->groups,
-                    .sample = block / x / y / z / call->groups,
-                    .at = {block / x / y % z * c->rows[0], block / x % y * c->rows[1], block % x * c->rows[2]},
-                    .part = i % c->parts,
-                    .signal = own,
-                    .sums = own + c->signal_bytes};
+    const cf_signal_task t = task_of_number(call, i, own, own + c->signal_bytes);
     c->channelwise ? run_channelwise(call, &t) : run_task(call, &t);
+}
+
+/* --------------------------------------------------------------------------------------------- weights visited once */
+
+static int64_t tasks_of_group(const cf_signal_call *call) { return call->tasks / call->groups; }
+
+/* Task `index` of a group. Its sums follow those of the tasks before. */
+static cf_signal_task task_of_group(const cf_signal_call *call, int64_t group, int64_t index, char *sums) {
+    const int64_t places = call->blocks[0] * call->blocks[1] * call->blocks[2],
+                  number = (index / places * call->groups + group) * places + index % places;
+    return task_of_number(call, number, call->signals + (size_t)number * call->c->signal_bytes,
+                          sums + (size_t)index * call->c->result_bytes);
+}
+
+static void pack_some_signal(const void *user, int64_t i, int thread) {
+    const cf_signal_call *const call = user;
+    const cf_convolution *const c = call->c;
+    const int64_t number = i / c->sides, side = i % c->sides;
+    const cf_signal_task t = task_of_number(call, number, call->signals + (size_t)number * c->signal_bytes, NULL);
+    int64_t at[3];
+    (void)thread;
+    cf_packed_place(c, t.at, at);
+    cf_pack_signal(c, call->from, call->signal, t.sample, t.group, side, at,
+                   t.signal + side * cf_packed_block(c) * (int64_t)c->real);
+}
+
+/* The results of one block of one group, of all samples. */
+static void run_block(const void *user, int64_t i, int thread) {
+    const cf_signal_call *const call = user;
+    const cf_convolution *const c = call->c;
+    const int64_t group = i / c->blocks, block = i % c->blocks, tasks = tasks_of_group(call),
+                  weights = c->taps * cf_tap_numbers(c) * (int64_t)c->real;
+    char *const w = call->memory + (size_t)thread * (c->weights_bytes + (size_t)tasks * c->result_bytes),
+                *const sums = w + c->weights_bytes;
+    cf_signal_part p;
+    for (int64_t side = 0; side < c->sides; side += c->chunk) {
+        const int64_t end = cf_min(side + c->chunk, c->sides);
+        for (int64_t s = side; s < end; ++s)
+            cf_pack_weights(c, call->w, group, block, s, w + (s - side) * weights);
+        for (int64_t n = 0; n < tasks; ++n) {
+            const cf_signal_task t = task_of_group(call, group, n, sums);
+            int64_t first = 0;
+            cf_next_part(c, &t, &first, &p);
+            if (side == 0)
+                clear_block(call, &t, &p, block);
+            add_sides(c, &t, &p, side, end, w);
+            if (end == c->sides)
+                store_block(call, &t, &p, block);
+        }
+    }
+}
+
+size_t cf_convolve_signal_scratch(const cf_convolution *c) {
+    const size_t threads = (size_t)c->device->threads, tasks = (size_t)cf_signal_tasks(c);
+    if (c->weights_once)
+        return tasks * c->signal_bytes +
+               threads * (c->weights_bytes + tasks / (size_t)c->desc.groups * c->result_bytes);
+    return c->weights_bytes + threads * (c->signal_bytes + c->result_bytes);
 }
 
 void cf_convolve_signal(const cf_convolution *c, const void *signal, const void *w, const void *bias, void *result,
                         bool accumulate, void *scratch, int threads) {
     const bool data = cf_is_gradient_of_signal(c);
-    const signal_call call = {.c = c,
-                              .from = data ? &c->desc.y : &c->desc.x,
-                              .to = data ? &c->desc.x : &c->desc.y,
-                              .signal = signal,
-                              .bias = bias,
-                              .result = result,
-                              .accumulate = accumulate,
-                              .weights = scratch,
-                              .memory = (char *)scratch + c->weights_bytes,
-                              .groups = c->channelwise ? cf_channelwise_blocks(c) : c->desc.groups,
-                              .blocks = {cf_ceil_div(c->lattice[0][0].count, c->rows[0]),
-                                         cf_ceil_div(c->lattice[1][0].count, c->rows[1]),
-                                         cf_ceil_div(c->lattice[2][0].count, c->rows[2])}};
-    const int64_t samples = c->channelwise ? cf_channelwise_items(c) : c->desc.batch;
+    cf_signal_call call = {.c = c,
+                           .from = data ? &c->desc.y : &c->desc.x,
+                           .to = data ? &c->desc.x : &c->desc.y,
+                           .signal = signal,
+                           .w = w,
+                           .bias = bias,
+                           .result = result,
+                           .accumulate = accumulate,
+                           .tasks = cf_signal_tasks(c),
+                           .groups = c->channelwise ? cf_channelwise_blocks(c) : c->desc.groups,
+                           .blocks = {cf_ceil_div(c->lattice[0][0].count, c->rows[0]),
+                                      cf_ceil_div(c->lattice[1][0].count, c->rows[1]),
+                                      cf_ceil_div(c->lattice[2][0].count, c->rows[2])}};
+    if (c->weights_once) {
+        call.signals = scratch;
+        call.memory = call.signals + (size_t)call.tasks * c->signal_bytes;
+        cf_parallel_for(threads, call.tasks * c->sides, pack_some_signal, &call);
+        cf_parallel_for(threads, c->desc.groups * c->blocks, run_block, &call);
+        return;
+    }
+    call.weights = scratch;
+    call.memory = (char *)scratch + c->weights_bytes;
     pack_all_weights(c, w, scratch, threads);
-    cf_parallel_for(threads, samples * call.groups * call.blocks[0] * call.blocks[1] * call.blocks[2] * c->parts,
-                    run_task_of_number, &call);
+    cf_parallel_for(threads, call.tasks * c->parts, run_task_of_number, &call);
 }

@@ -27,7 +27,8 @@ typedef struct cf_sum_tile {
     int64_t inner;
     const int64_t *a_offset, *b_offset; /* [inner] */
     int64_t run, a_run_step, b_run_step;
-    int64_t c_step; /* from lane to lane */
+    int64_t c_step;                       /* from lane to lane */
+    int64_t a_vector_step, c_vector_step; /* CF_TILE_SLIDING: from vector to vector */
 } cf_sum_tile;
 
 /* Where the lanes of b are. */
@@ -35,13 +36,17 @@ typedef enum cf_sum_tile_kind {
     CF_TILE_NEAR,  /* neighbouring numbers */
     CF_TILE_APART, /* CF_TILE_CHANNELS numbers apart */
     CF_TILE_OWN,   /* a vector each, side by side */
+    /* A vector each, and each begins one number after the one before. The vectors of a stand apart, and so do their
+     * sums. The sums of lanes are not added up. */
+    CF_TILE_SLIDING,
     CF_TILE_KINDS
 } cf_sum_tile_kind;
 
 typedef struct cf_sum_tiles {
     int width;                      /* numbers of a vector */
     int lanes[CF_TILE_MAX_VECTORS]; /* of a tile, at most; with one vector and more */
-    /* [kind][vectors of a - 1][lanes - 1]. CF_TILE_NEAR has all vectors, CF_TILE_APART two at most, CF_TILE_OWN one. */
+    /* [kind][vectors of a - 1][lanes - 1]. CF_TILE_NEAR and CF_TILE_SLIDING have all vectors, CF_TILE_APART two,
+     * CF_TILE_OWN one. */
     void (*sum[CF_TILE_KINDS][CF_TILE_MAX_VECTORS][CF_TILE_MAX_LANES])(const cf_sum_tile *tile);
 } cf_sum_tiles;
 
