@@ -156,6 +156,12 @@ static const struct {
      .dtype = CONV_FFT_BF16,
      .halves = true,
      .fp32_weights = true},
+    /* staged rows whose points are no multiple of four: shared_memory/signal.cuh */
+    {.rank = 2, .basis = {14, 14}, .channels = 16, .order = MAJOR},
+    {.rank = 2, .basis = {27, 30}, .extent = {23, 28}, .channels = 16, .order = MAJOR},
+    /* prefetch.cuh */
+    {.rank = 2, .basis = {36, 64}, .extent = {28, 56}, .channels = 64, .order = MAJOR},
+    {.rank = 2, .basis = {40, 40}, .channels = 64, .order = MAJOR},
 };
 
 enum {

@@ -30,7 +30,8 @@ int64_t cf_shared_fft_extent(const cf_shared_fft_config *c, int x) {
 int64_t cf_shared_fft_min_pitch(const cf_shared_fft_config *c) {
     const int64_t min_pitch = line_of(c).size + plane_of(c).extra;
     const cf_axis_window *w = &c->problem.fft.transform.window.axis[2];
-    return c->alignment_shift ? cf_max(min_pitch, (w->first + w->count + c->alignment_shift + 3) / 4 * 4) : min_pitch;
+    return c->staged ? cf_max(min_pitch, (w->first + cf_shared_fft_extent(c, 2) + c->alignment_shift + 3) / 4 * 4)
+                     : min_pitch;
 }
 
 int64_t cf_shared_fft_columns(const cf_shared_fft_config *c) { return plane_of(c).columns; }

@@ -358,23 +358,34 @@ template <class K> CF_DEVICE void put_rows(smem<cplx> line, const cplx *v, real 
     constexpr int QUADS = PlaneGeometry<K>::STAGED_ROW / 4;
     smem<float4> rows = smem_cast<float4>(line);
     unroll<PlaneGeometry<K>::LINE_LO / 4, QUADS>([&](auto q) {
-        rows[int(q)] = make_float4(s * v[4 * q].x, s * v[4 * q + 1].x, s * v[4 * q + 2].x, s * v[4 * q + 3].x);
+        cplx n[4]; /* points behind the line are not stored in the signal */
+        unroll<0, 4>([&](auto i) {
+            constexpr int X = 4 * decltype(q)::value + decltype(i)::value;
+            n[i] = {0, 0};
+            if constexpr (X < PlaneGeometry<K>::LINE)
+                n[i] = {s * v[X].x, s * v[X].y};
+        });
+        rows[int(q)] = make_float4(n[0].x, n[1].x, n[2].x, n[3].x);
         if (second)
-            rows[QUADS + q] = make_float4(s * v[4 * q].y, s * v[4 * q + 1].y, s * v[4 * q + 2].y, s * v[4 * q + 3].y);
+            rows[QUADS + q] = make_float4(n[0].y, n[1].y, n[2].y, n[3].y);
     });
 }
-/* Read a line of complex numbers, two at a time. */
+/* Read a line of N complex numbers, two at a time. */
 template <int N> CF_DEVICE void read_line(cplx *v, smem<cplx> line) {
     unroll<0, N / 2>([&](auto i) {
         const float4 a = smem_cast<float4>(line)[int(i)];
         v[2 * i] = {a.x, a.y};
         v[2 * i + 1] = {a.z, a.w};
     });
+    if constexpr (N % 2)
+        v[N - 1] = line[N - 1];
 }
 template <int N> CF_DEVICE void write_line(smem<cplx> line, const cplx *v) {
     unroll<0, N / 2>([&](auto i) {
         smem_cast<float4>(line)[int(i)] = make_float4(v[2 * i].x, v[2 * i].y, v[2 * i + 1].x, v[2 * i + 1].y);
     });
+    if constexpr (N % 2)
+        line[N - 1] = v[N - 1];
 }
 
 template <class K>

@@ -2,6 +2,7 @@
 #include "fbfft/shared_memory/signal_access.h"
 
 #include "core/arith.h"
+#include "core/dtype.h"
 #include "fbfft/shared_memory/layout.h"
 #include "fbfft/shared_memory/radices.h"
 
@@ -48,7 +49,18 @@ conv_fft_status cf_shared_fft_check_extents(const cf_fft_problem *p) {
 
 static bool is_staged(const cf_shared_fft_config *c) {
     return c->kind == CF_SHARED_FFT_TWO_ROWS_AS_COMPLEX && cf_shared_fft_number_bytes(c) == 4 && c->radix[2][1] == 1 &&
-           cf_shared_fft_points(c->radix[2]) % 4 == 0 && cf_shared_fft_extent(c, 2) > 0;
+           (c->packs_nyquist || cf_shared_fft_points(c->radix[2]) % 4 == 0) && cf_shared_fft_extent(c, 2) > 0;
+}
+
+/* Whether staging pays if the points of a line are no multiple of four. The inverse stores single numbers faster from
+ * lines that are not staged. Forward, 16-bit numbers pass through registers, which such kernels need for themselves. */
+static bool staging_pays(const cf_shared_fft_config *c) {
+    const cf_transform_desc *t = &c->problem.fft.transform;
+    if (cf_shared_fft_points(c->radix[2]) % 4 == 0)
+        return true;
+    if (t->inverse)
+        return c->vector_width > 1;
+    return t->tensor.dtype == CONV_FFT_FP32 && t->tensor.axis_stride[2] == 1 && t->window.axis[2].step == 1;
 }
 
 bool cf_shared_fft_has_vectors(const cf_shared_fft_config *c, int64_t vector_width) {
@@ -104,5 +116,10 @@ void cf_shared_fft_choose_access(cf_shared_fft_config *c) {
             c->vector_width = width;
             c->alignment_shift = alignment_shift;
         }
+    }
+    if (c->staged && !staging_pays(c)) {
+        c->staged = false;
+        c->vector_width = 1;
+        c->alignment_shift = 0;
     }
 }
