@@ -14,7 +14,7 @@ list(APPEND sources "${PROJECT_BINARY_DIR}/kernel_text.c" "${PROJECT_BINARY_DIR}
      "${PROJECT_BINARY_DIR}/fused_text.c" "${PROJECT_BINARY_DIR}/long1d_text.c" "${PROJECT_BINARY_DIR}/toeplitz_text.c"
      "${PROJECT_BINARY_DIR}/slices_text.c"
      "${PROJECT_BINARY_DIR}/spatial_text.c"     "${PROJECT_BINARY_DIR}/product_text.c"
-     "${PROJECT_BINARY_DIR}/half_text.c" "${PROJECT_BINARY_DIR}/matrix_text.c")
+     "${PROJECT_BINARY_DIR}/half_text.c" "${PROJECT_BINARY_DIR}/split_text.c" "${PROJECT_BINARY_DIR}/matrix_text.c")
 
 check_c_compiler_flag(-ffp-contract=fast CONV_FFT_HAS_FP_CONTRACT)
 check_c_compiler_flag(-fopenmp-simd CONV_FFT_HAS_OPENMP_SIMD)

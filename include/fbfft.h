@@ -33,6 +33,18 @@
  * of N. A scale below 1 is applied in powers of two in between, in proportion to the points done. With a scale of 1 /
  * N no intermediate value exceeds sqrt(2) times the largest component of the input.
  *
+ * ARITHMETIC says which units of a GPU compute; a plan never falls back to others. CPUs compute in FP32, or in FP64 for
+ * dtype FP64, and refuse the same descriptions.
+ *
+ *     DEFAULT    as FP64 for dtype FP64, as FP16 where the spectrum is FP16, as FP32 otherwise
+ *     FP32       FP32 units. dtype FP32, FP16 or BF16, spectrum FP32
+ *     SPLIT      tensor cores: each FP32 number is the sum of two FP16 numbers, sums are FP32. Limits: kind C2C, rank
+ *                1, dtype and spectrum FP32, sizes that are powers of two, 256 to 16384. All other fields but scale and
+ *                channels have their defaults. in and out are aligned to 16 bytes. Results are about as accurate as
+ *                those of FP32 units (relative errors of 1.5e-7 to 3e-7). Rows without a number above 2e-34 in
+ *                magnitude lose low bits (relative errors up to 1e-5).
+ *     FP16       tensor cores, see FP16 SPECTRA. dtype and spectrum FP16
+ *
  * Statuses, conv_fft_last_error(), streams and thread-sharing are as in conv_fft.h; memory is the context's device's.
  * Input, output and workspace may not overlap; the input is not written. The alignment of one number suffices, real or
  * complex (16 bytes are faster). No two planes (batch entry, channel) share arithmetic: a NaN stays in its own.
@@ -60,6 +72,14 @@ typedef enum fbfft_order {
     FBFFT_FREQUENCY_MAJOR = 2
 } fbfft_order;
 
+/** Which units of a GPU compute, see ARITHMETIC above. */
+typedef enum fbfft_arithmetic {
+    FBFFT_ARITHMETIC_DEFAULT = 0,
+    FBFFT_ARITHMETIC_FP32 = 1,
+    FBFFT_ARITHMETIC_SPLIT = 2,
+    FBFFT_ARITHMETIC_FP16 = 3
+} fbfft_arithmetic;
+
 /** A transform. Start from fbfft_desc_init(); entries of unused axes are ignored. */
 typedef struct fbfft_desc {
     int rank; /**< 1..3 axes */
@@ -79,8 +99,9 @@ typedef struct fbfft_desc {
     conv_fft_padding padding;
     /** Of the signal in elements: {batch, channel, axes}, >= 0; all zero (default): dense. */
     int64_t stride[2 + CONV_FFT_MAX_RANK];
-    conv_fft_dtype spectrum; /**< FP32 (default): as drawn above. FP16: pairs {re, im} of FP16, see FP16 SPECTRA */
-    int64_t reserved[3];     /**< zero */
+    conv_fft_dtype spectrum;     /**< FP32 (default): as drawn above. FP16: pairs {re, im} of FP16, see FP16 SPECTRA */
+    fbfft_arithmetic arithmetic; /**< default DEFAULT */
+    int64_t reserved[3];         /**< zero */
 } fbfft_desc;
 
 /** A transform compiled for one device, for any batch. Immutable. */

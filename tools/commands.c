@@ -78,8 +78,9 @@ const command commands[] = {
      "It also shows the shortest time that bytes and operations allow. A basis is 1 to 3 axes joined by x.\n\n"
      "  conv-fft explain fft --facts h200.txt 64x64 from=9x9 channels=16 order=frequency-major\n\n"
      "Fields: kind=r2c|c2r|c2c|c2c-inverse, from (the points that hold data or are wanted; the others are zero), "
-     "channels, order=natural|transposed|frequency-major, dtype=fp32|fp16|bf16|fp64, layout=first|last, batch, and the "
-     "window of a larger signal: size, offset, step (one number, or one for each axis), "
+     "channels, order=natural|transposed|frequency-major, dtype=fp32|fp16|bf16|fp64, layout=first|last, batch, "
+     "spectrum=fp32|fp16, arithmetic=default|fp32|split|fp16, and the window of a larger signal: size, offset, step "
+     "(one number, or one for each axis), "
      "mode=zeros|circular|reflect|replicate.",
      explain_fft},
     {"check", "PROBLEM | --file FILE", "dtfwvj", "run all passes and compare the results with direct sums in FP64",

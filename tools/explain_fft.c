@@ -15,6 +15,8 @@ static const char *const kinds[] = {"r2c", "c2r", "c2c", "c2c-inverse", NULL};
 static const char *const orders[] = {"natural", "transposed", "frequency-major", NULL};
 static const char *const dtypes[] = {"fp32", "fp16", "bf16", "fp64", NULL};
 static const char *const layouts[] = {"first", "last", NULL};
+static const char *const spectra[] = {"fp32", "fp16", NULL};
+static const char *const arithmetics[] = {"default", "fp32", "split", "fp16", NULL};
 static const char *const modes[] = {"zeros", "circular", "reflect", "replicate", NULL};
 
 static int refuse(const char *key, const char *value, const char *wanted) {
@@ -80,8 +82,8 @@ static int read_from(const char *value, fbfft_desc *d) {
 }
 
 static int unknown_field(const char *key) {
-    static const char *const fields[] = {"from", "size",  "offset", "step",   "channels", "batch",
-                                         "kind", "order", "dtype",  "layout", "mode",     NULL};
+    static const char *const fields[] = {"from",  "size",  "offset", "step", "channels", "batch",      "kind",
+                                         "order", "dtype", "layout", "mode", "spectrum", "arithmetic", NULL};
     const char *const meant = cf_closest(key, fields);
     char what[160];
     snprintf(what, sizeof what, "%s is not a field of an fft%s%s%s", key, meant ? "; did you mean " : "",
@@ -90,8 +92,8 @@ static int unknown_field(const char *key) {
 }
 
 static int read_field(const char *key, const char *value, fbfft_desc *d, int64_t *batch) {
-    static const char *const names[] = {"kind", "order", "dtype", "layout", "mode", NULL};
-    static const char *const *const words[] = {kinds, orders, dtypes, layouts, modes};
+    static const char *const names[] = {"kind", "order", "dtype", "layout", "mode", "spectrum", "arithmetic", NULL};
+    static const char *const *const words[] = {kinds, orders, dtypes, layouts, modes, spectra, arithmetics};
     if (strcmp(key, "from") == 0)
         return read_from(value, d);
     if (strcmp(key, "size") == 0)
@@ -122,8 +124,12 @@ static int read_field(const char *key, const char *value, fbfft_desc *d, int64_t
         d->dtype = (conv_fft_dtype)word;
     else if (field == 3)
         d->layout = (conv_fft_layout)word;
-    else
+    else if (field == 4)
         d->padding = (conv_fft_padding)word;
+    else if (field == 5)
+        d->spectrum = (conv_fft_dtype)word;
+    else
+        d->arithmetic = (fbfft_arithmetic)word;
     return 0;
 }
 

@@ -73,7 +73,7 @@ static void add_others(suite *s) {
     static const struct {
         int rank;
         int64_t n;
-    } complex_cases[] = {{1, 64}, {1, 256}, {2, 64}};
+    } complex_cases[] = {{1, 64}, {1, 256}, {1, 512}, {1, 1024}, {1, 2048}, {1, 4096}, {1, 8192}, {1, 16384}, {2, 64}};
     for (int n = 0; n < 4; n++) {
         fft_case c = cube(2, majors[n]);
         c.frequency_major = true;
@@ -83,7 +83,7 @@ static void add_others(suite *s) {
     for (int n = 0; n < 3; n++)
         add(s, cube(3, volumes[n]), 28);
     /* A number has twice the bytes, so the batch has half as many numbers. */
-    for (int n = 0; n < 3; n++) {
+    for (size_t n = 0; n < sizeof complex_cases / sizeof complex_cases[0]; n++) {
         fft_case c = cube(complex_cases[n].rank, complex_cases[n].n);
         c.complex_signal = true;
         add(s, c, 27);

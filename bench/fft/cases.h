@@ -19,7 +19,7 @@ typedef struct fft_case {
     bool halves; /* C2C from FP16 to FP16 */
 } fft_case;
 
-#define FFT_MAX_CASES 112
+#define FFT_MAX_CASES 120
 
 /* Write the cases and return how many there are. A name is unique among the cases of one type. quick: batches have
  * at most 2^22 elements. */

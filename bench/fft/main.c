@@ -14,7 +14,7 @@ static const char help[] =
     "usage: bench_fft [options]\n"
     "\n"
     "Measures transforms on GPU 0; those of real numbers in both directions. These take turns:\n"
-    "  - the library,\n"
+    "  - the library, and for rows of 256 to 16384 complex numbers also its arithmetic SPLIT (ours-split),\n"
     "  - cuFFT, if it is found; its spectra are always in natural order,\n"
     "  - for padded cases, cuFFT with a copy into or out of whole planes,\n"
     "  - a copy in device memory of half the bytes that are read and written.\n"

@@ -6,7 +6,7 @@
 #include "cuda/driver/memory.h"
 #include "fft/impl.h"
 
-#define FFT_MAX_IMPLS 4
+#define FFT_MAX_IMPLS 5
 #define FFT_FLUSH_BYTES ((size_t)256 << 20)
 
 typedef struct fft_timer {

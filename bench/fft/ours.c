@@ -39,24 +39,25 @@ static void close_plan(fft_impl *impl) {
     free(p);
 }
 
-static conv_fft_status make_plan(const fft_job *job, our_plan *p) {
-    const fbfft_desc d = fft_desc_of(job->c, job->inverse);
+static conv_fft_status make_plan(const fft_job *job, fbfft_arithmetic arithmetic, our_plan *p) {
+    fbfft_desc d = fft_desc_of(job->c, job->inverse);
+    d.arithmetic = arithmetic;
     CF_FORWARD(fbfft_plan_create(job->context, &d, &p->plan));
     CF_FORWARD(fbfft_plan_workspace(p->plan, job->c->batch, &p->bytes));
     return p->bytes ? cf_gpu_allocate(job->gpu, p->bytes, &p->workspace) : CONV_FFT_SUCCESS;
 }
 
-conv_fft_status fft_ours_open(fft_impl *impl) {
+static conv_fft_status open_plan(fft_impl *impl, const char *name, fbfft_arithmetic arithmetic) {
     our_plan *const p = calloc(1, sizeof *p);
     if (!p)
         return cf_fail_memory(sizeof *p, "a plan");
     impl->state = p;
-    const conv_fft_status status = make_plan(impl->job, p);
+    const conv_fft_status status = make_plan(impl->job, arithmetic, p);
     if (status != CONV_FFT_SUCCESS) {
         close_plan(impl);
         return status;
     }
-    snprintf(impl->name, sizeof impl->name, "ours");
+    snprintf(impl->name, sizeof impl->name, "%s", name);
     snprintf(impl->strategy, sizeof impl->strategy, "%s", fbfft_plan_description(p->plan));
     for (char *c = impl->strategy; *c; c++) /* commas separate columns of the results, newlines rows */
         *c = *c == ',' ? ';' : *c == '\n' ? '|' : *c;
@@ -66,3 +67,12 @@ conv_fft_status fft_ours_open(fft_impl *impl) {
     impl->close = close_plan;
     return CONV_FFT_SUCCESS;
 }
+
+conv_fft_status fft_ours_open(fft_impl *impl) { return open_plan(impl, "ours", FBFFT_ARITHMETIC_DEFAULT); }
+
+bool fft_has_split(const fft_case *c) {
+    const int64_t n = c->basis[2];
+    return c->complex_signal && !c->doubles && !c->halves && c->rank == 1 && n >= 256 && (n & (n - 1)) == 0;
+}
+
+conv_fft_status fft_ours_split_open(fft_impl *impl) { return open_plan(impl, "ours-split", FBFFT_ARITHMETIC_SPLIT); }

@@ -162,14 +162,15 @@ static bool measure(session *run, const fft_job *job, fft_impl *impls, size_t co
 
 /* Measure all implementations in one direction. */
 static bool run_job(session *run, fft_job *job) {
-    static conv_fft_status (*const openers[FFT_MAX_IMPLS])(fft_impl *) = {fft_ours_open, fft_cufft_alone_open,
-                                                                          fft_cufft_padded_open, fft_copy_open};
+    static conv_fft_status (*const openers[FFT_MAX_IMPLS])(fft_impl *) = {
+        fft_ours_open, fft_ours_split_open, fft_cufft_alone_open, fft_cufft_padded_open, fft_copy_open};
     fft_impl impls[FFT_MAX_IMPLS];
     size_t count = 0;
     bool good = true;
     measure_first_use(run, job);
     for (size_t i = 0; i < FFT_MAX_IMPLS; i++) {
-        if (openers[i] == fft_cufft_padded_open && !fft_padded(job->c))
+        if ((openers[i] == fft_cufft_padded_open && !fft_padded(job->c)) ||
+            (openers[i] == fft_ours_split_open && !fft_has_split(job->c)))
             continue;
         impls[count] = (fft_impl){.job = job};
         const conv_fft_status status = openers[i](&impls[count]);

@@ -7,6 +7,10 @@
 
 #include <string.h>
 
+enum {
+    TENSOR_CORE_ALIGNMENT = CF_C2C_FP16_ALIGNMENT /* bytes, of every arithmetic that is told from the default */
+};
+
 #define REQUIRE_POINTER(pointer) CF_REQUIRE((pointer) != NULL, #pointer " is NULL; it must not be")
 
 conv_fft_status fbfft_desc_init(fbfft_desc *desc, int rank, fbfft_kind kind) {
@@ -53,15 +57,15 @@ conv_fft_status fbfft_plan_workspace(const fbfft_plan *plan, int64_t batch, size
     return CONV_FFT_SUCCESS;
 }
 
-static conv_fft_status check_pointer(const char *name, const void *pointer, conv_fft_dtype dtype, bool is_complex,
-                                     bool half) {
+static conv_fft_status check_pointer(const char *name, const void *pointer, conv_fft_dtype dtype,
+                                     const cf_fft_problem *problem, bool is_complex) {
     const size_t number = (is_complex ? 2 : 1) * cf_dtype_bytes(dtype);
     CF_REQUIRE(pointer != NULL, "%s is NULL; it must point to memory of the context's device", name);
     CF_REQUIRE((uintptr_t)pointer % number == 0, "%s is %p; it must be a multiple of %zu bytes, the size of one %s",
                name, pointer, number, is_complex ? "complex number" : "number");
-    CF_REQUIRE(!half || (uintptr_t)pointer % CF_C2C_FP16_ALIGNMENT == 0,
-               "%s is %p; it must be a multiple of %d bytes where the spectrum is FP16", name, pointer,
-               CF_C2C_FP16_ALIGNMENT);
+    CF_REQUIRE(!(problem->c2c_fp16 || problem->c2c_split) || (uintptr_t)pointer % TENSOR_CORE_ALIGNMENT == 0,
+               "%s is %p; it must be a multiple of %d bytes where %s", name, pointer, TENSOR_CORE_ALIGNMENT,
+               problem->c2c_fp16 ? "the spectrum is FP16" : "arithmetic is FBFFT_ARITHMETIC_SPLIT (2)");
     return CONV_FFT_SUCCESS;
 }
 
@@ -74,9 +78,8 @@ conv_fft_status fbfft_execute(const fbfft_plan *plan, const void *in, void *out,
     const cf_transform_desc *t = &plan->problem.transform;
     const void *signal = t->inverse ? out : in, *spectrum = t->inverse ? in : out;
     const char *const names[] = {"in", "out"};
-    CF_FORWARD(check_pointer(names[t->inverse], signal, t->tensor.dtype, plan->problem.complex_signal,
-                             plan->problem.c2c_fp16));
-    CF_FORWARD(check_pointer(names[!t->inverse], spectrum, t->spectrum.dtype, true, plan->problem.c2c_fp16));
+    CF_FORWARD(check_pointer(names[t->inverse], signal, t->tensor.dtype, &plan->problem, plan->problem.complex_signal));
+    CF_FORWARD(check_pointer(names[!t->inverse], spectrum, t->spectrum.dtype, &plan->problem, true));
     const size_t needed = workspace_of(plan, batch);
     CF_REQUIRE(workspace != NULL || needed == 0, "workspace is NULL; a batch of %lld needs %zu bytes of it",
                (long long)batch, needed);

@@ -21,7 +21,7 @@ ORDER = [
     ["conv/problem"],
     ["tiling"],
     ["fbfft/plan"],
-    ["fbfft/tensor_core", "fbfft/c2c_fp16"],
+    ["fbfft/tensor_core", "fbfft/c2c_fp16", "fbfft/c2c_split"],
     ["fbfft/shared_memory", "fbfft/warp"],
     ["fbfft/common"],
     ["cpu", "cuda/libs", "cuda/compiler"],

@@ -245,6 +245,35 @@ static void execution(void **state) {
     conv_fft_context_destroy(gpu);
 }
 
+/* Each arithmetic is launched, without a workspace, and says so. */
+static void arithmetics(void **state) {
+    static const struct {
+        fbfft_arithmetic arithmetic;
+        conv_fft_dtype dtype;
+        const char *words;
+    } cases[] = {{FBFFT_ARITHMETIC_FP32, CONV_FFT_FP32, "complex"},
+                 {FBFFT_ARITHMETIC_SPLIT, CONV_FFT_FP32, "split into two FP16 numbers; lines of 512 = 2*256"},
+                 {FBFFT_ARITHMETIC_FP16, CONV_FFT_FP16, "c2c of FP16"}};
+    _Alignas(16) static float in[3 * 1024], out[3 * 1024];
+    conv_fft_context *const gpu = substitute_gpu(state);
+    for (int i = 0; i < 3; ++i) {
+        fbfft_desc d = fft_desc(1, FBFFT_C2C_FORWARD, 512, 0);
+        fbfft_plan *plan = NULL;
+        size_t bytes = 1;
+        d.arithmetic = cases[i].arithmetic;
+        d.dtype = d.spectrum = cases[i].dtype;
+        if (fbfft_plan_create(gpu, &d, &plan) != CONV_FFT_SUCCESS)
+            fail_msg("no plan: %s", conv_fft_last_error());
+        if (!strstr(fbfft_plan_description(plan), cases[i].words))
+            fail_msg("no \"%s\" in %s", cases[i].words, fbfft_plan_description(plan));
+        assert_int_equal(fbfft_plan_workspace(plan, 3, &bytes), CONV_FFT_SUCCESS);
+        assert_int_equal(bytes, 0);
+        assert_int_equal(fbfft_execute(plan, in, out, 3, NULL, 0, NULL), CONV_FFT_SUCCESS);
+        fbfft_plan_destroy(plan);
+    }
+    conv_fft_context_destroy(gpu);
+}
+
 static void null_handles(void **state) {
     (void)state;
     fbfft_plan_destroy(NULL);
@@ -255,9 +284,9 @@ static void null_handles(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(defaults),     cmocka_unit_test(bad_defaults),      IN_SCRATCH(bad_fields),
-        cmocka_unit_test(unused_axes),  cmocka_unit_test(interleaved_batch), IN_SCRATCH(execution),
-        cmocka_unit_test(null_handles),
+        cmocka_unit_test(defaults),    cmocka_unit_test(bad_defaults),      IN_SCRATCH(bad_fields),
+        cmocka_unit_test(unused_axes), cmocka_unit_test(interleaved_batch), IN_SCRATCH(execution),
+        IN_SCRATCH(arithmetics),       cmocka_unit_test(null_handles),
     };
     return cmocka_run_group_tests_name("fbfft", tests, NULL, NULL);
 }

@@ -72,7 +72,8 @@ static void streams_and_threads(void **state) {
 static void alignment(void **state) {
     NEED_GPU(state);
     NEED_CONTEXT(gpu);
-    half_check_alignment(context);
+    const fbfft_desc d = half_desc(1, FBFFT_C2C_FORWARD, 4, 0);
+    half_check_alignment(context, &d, "FP16");
     conv_fft_context_destroy(context);
 }
 

@@ -7,6 +7,7 @@
 
 #include <cmocka.h>
 
+#include "fbfft/c2c_split/plan.h"
 #include "fbfft/plan/gpu_transform.h"
 #include "support/fft_check.h"
 #include "support/kernel_cases.h"
@@ -231,7 +232,27 @@ static void add_for(nvrtc_list *list, const char *file, int step) {
     }
 }
 
+/* Arithmetic SPLIT, both directions of every length. */
+static void add_split(nvrtc_list *list, const char *file) {
+    const cf_gpu_properties properties = gpu_properties_of(file);
+    for (int log = 8; log <= 14; ++log)
+        for (int kind = FBFFT_C2C_FORWARD; kind <= FBFFT_C2C_INVERSE; ++kind) {
+            fbfft_desc d = fft_desc(1, (fbfft_kind)kind, (int64_t)1 << log, 0);
+            cf_fft_problem problem;
+            cf_c2c_split_config config;
+            char name[64];
+            d.arithmetic = FBFFT_ARITHMETIC_SPLIT;
+            assert_int_equal(cf_fft_resolve(&d, &problem), CONV_FFT_SUCCESS);
+            assert_int_equal(cf_c2c_split_configure(&problem, &properties, &config), CONV_FFT_SUCCESS);
+            snprintf(name, sizeof name, "%s of 2^%d by split", kind == FBFFT_C2C_FORWARD ? "c2c" : "c2c inverse", log);
+            nvrtc_kernel *const c = nvrtc_list_add(list, &properties, 0, "split", name);
+            assert_int_equal(cf_c2c_split_source(&config, &c->source), CONV_FFT_SUCCESS);
+        }
+}
+
 static void add_kernels(nvrtc_list *list) {
+    add_split(list, "data/gpus/h200.txt");
+    add_split(list, "data/gpus/a100.txt");
     add_for(list, "data/gpus/h200.txt", 1);
     add_for(list, "data/gpus/a100.txt", 3);
 }

@@ -71,18 +71,38 @@ void half_check_range(const cf_gpu *gpu, conv_fft_context *context, const fbfft_
     }
 }
 
-void half_check_alignment(conv_fft_context *context) {
-    _Alignas(16) char in[256], out[256];
-    const fbfft_desc d = half_desc(1, FBFFT_C2C_FORWARD, 4, 0);
+void half_check_alignment(conv_fft_context *context, const fbfft_desc *desc, const char *why) {
+    _Alignas(16) static char in[4096], out[4096];
     fbfft_plan *plan = NULL;
-    size_t bytes = 0;
-    if (fbfft_plan_create(context, &d, &plan) != CONV_FFT_SUCCESS)
+    size_t bytes = 1;
+    if (fbfft_plan_create(context, desc, &plan) != CONV_FFT_SUCCESS)
         fail_msg("no plan: %s", conv_fft_last_error());
     assert_int_equal(fbfft_plan_workspace(plan, 0, &bytes), CONV_FFT_SUCCESS);
     assert_int_equal(bytes, 0);
-    EXPECT_INVALID(fbfft_execute(plan, in + 2, out, 1, NULL, 0, NULL), "in is", "multiple of 4");
-    EXPECT_INVALID(fbfft_execute(plan, in + 8, out, 1, NULL, 0, NULL), "in is", "multiple of 16 bytes", "FP16");
-    EXPECT_INVALID(fbfft_execute(plan, in, out + 4, 1, NULL, 0, NULL), "out is", "multiple of 16 bytes", "FP16");
+    EXPECT_INVALID(fbfft_execute(plan, in + 2, out, 1, NULL, 0, NULL), "in is", "multiple of");
+    EXPECT_INVALID(fbfft_execute(plan, in + 8, out, 1, NULL, 0, NULL), "in is", "multiple of 16 bytes", why);
+    EXPECT_INVALID(fbfft_execute(plan, in, out + 8, 1, NULL, 0, NULL), "out is", "multiple of 16 bytes", why);
     EXPECT_INVALID(fbfft_execute(plan, in, out, -2, NULL, 0, NULL), "batch is -2");
     fbfft_plan_destroy(plan);
+}
+
+fbfft_desc split_desc(fbfft_kind kind, int log) {
+    fbfft_desc d = fft_desc(1, kind, (int64_t)1 << log, 0);
+    d.arithmetic = FBFFT_ARITHMETIC_SPLIT;
+    d.scale = ldexp(1, -log / 2);
+    return d;
+}
+
+/* Odd batches, so that no block is full, and a batch of one. */
+void split_add_lines(fft_list *list) {
+    static const int64_t batches[] = {1, 3, 37, 1501};
+    for (int log = 8; log <= 14; ++log)
+        for (int b = 0; b < 4; ++b)
+            for (int kind = FBFFT_C2C_FORWARD; kind <= FBFFT_C2C_INVERSE; ++kind) {
+                fbfft_desc d = split_desc((fbfft_kind)kind, log);
+                if (batches[b] << log > 1 << 20)
+                    continue;
+                d.channels = b == 1 ? 2 : 1;
+                fft_list_add(list, d, batches[b])->must = true;
+            }
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Transforms from FP16 to FP16, for tests on either device (gpu NULL: the CPU). */
+/* Transforms from FP16 to FP16, and of FP32 by arithmetic SPLIT, for tests on either device (gpu NULL: the CPU). */
 #ifndef TEST_HALF_CASES_H
 #define TEST_HALF_CASES_H
 
@@ -17,7 +17,12 @@ void half_add_planes(fft_list *list, int most);
 /* With a scale of 1 / N no step overflows: if all points are near the largest FP16 number, bin 0 is near it too, and
  * all other bins are below a thousandth of it. Without a scale, bin 0 is Inf. */
 void half_check_range(const cf_gpu *gpu, conv_fft_context *context, const fbfft_desc *desc);
-/* Pointers that are not multiples of 16 bytes are refused. */
-void half_check_alignment(conv_fft_context *context);
+/* Pointers that are not multiples of 16 bytes are refused. `why`: what the sentence says of the reason. */
+void half_check_alignment(conv_fft_context *context, const fbfft_desc *desc, const char *why);
+
+/* A row of 2^log points by arithmetic SPLIT. The scale keeps results about as large as the inputs. */
+fbfft_desc split_desc(fbfft_kind kind, int log);
+/* Both directions of rows of 2^8 to 2^14 points, in several batches, some with channels. */
+void split_add_lines(fft_list *list);
 
 #endif

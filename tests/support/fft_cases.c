@@ -255,6 +255,21 @@ static void random_places(generator *g, fft_case *c) {
         d->stride[random_int(g, 0, 1)] = 0; /* the same for all entries, or channels */
 }
 
+/* Rows of 2^8 to 2^14 points by arithmetic SPLIT, with the batch, the channels and the scale of a case. */
+static void random_split(generator *g, int64_t max_points, fft_case *c) {
+    int most = 14;
+    while ((int64_t)1 << most > max_points)
+        --most;
+    if (most < 8)
+        return;
+    fbfft_desc d = fft_desc(1, (fbfft_kind)random_int(g, FBFFT_C2C_FORWARD, FBFFT_C2C_INVERSE),
+                            (int64_t)1 << random_int(g, 8, most), 0);
+    d.arithmetic = FBFFT_ARITHMETIC_SPLIT;
+    d.channels = c->desc.channels < 4 ? c->desc.channels : 4;
+    d.scale = c->desc.scale;
+    *c = (fft_case){.desc = d, .batch = c->batch < 8 ? c->batch : 8};
+}
+
 fft_case fft_random_case(uint64_t seed, int64_t max_points) {
     static const conv_fft_dtype dtypes[] = {CONV_FFT_FP32, CONV_FFT_FP32, CONV_FFT_FP16, CONV_FFT_BF16, CONV_FFT_FP64};
     static const double scales[] = {1, 1, -2.5, 1.0 / 64};
@@ -286,6 +301,10 @@ fft_case fft_random_case(uint64_t seed, int64_t max_points) {
         random_places(&g, &c);
     c.in_shift = (int)random_int(&g, 0, 3);
     c.out_shift = (int)random_int(&g, 0, 3);
+    if (d->dtype != CONV_FFT_FP64 && random_once_in(&g, 4))
+        d->arithmetic = FBFFT_ARITHMETIC_FP32;
+    if (random_once_in(&g, 16))
+        random_split(&g, max_points, &c);
     return c;
 }
 

@@ -237,9 +237,10 @@ void fft_describe(const fbfft_desc *d, char *text, size_t bytes) {
     static const char *const kinds[] = {"r2c", "c2r", "c2c", "c2c inverse"};
     static const char *const orders[] = {"", " transposed", " frequency-major"};
     static const char *const paddings[] = {"", " circular", " reflect", " replicate"};
+    static const char *const arithmetics[] = {"", " by fp32", " by split", " by fp16"};
     cf_text t = {text, bytes, 0};
-    cf_text_add(&t, "%s %s%s", kinds[d->kind], ref_dtype_name(d->dtype),
-                d->spectrum == CONV_FFT_FP16 ? " spectrum fp16" : "");
+    cf_text_add(&t, "%s %s%s%s", kinds[d->kind], ref_dtype_name(d->dtype),
+                d->spectrum == CONV_FFT_FP16 ? " spectrum fp16" : "", arithmetics[d->arithmetic]);
     add_numbers(&t, "basis", d->basis, d->rank, 0);
     add_numbers(&t, "from", d->extent, d->rank, 0);
     add_numbers(&t, "channels", &d->channels, 1, 1);

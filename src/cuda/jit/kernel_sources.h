@@ -9,6 +9,9 @@ extern const char cf_fbfft_kernel_text[];
 /* fbfft/c2c_fp16: transforms from FP16 to FP16. */
 extern const char cf_c2c_fp16_kernel_text[];
 
+/* fbfft/c2c_split: FP32 transforms on tensor cores. */
+extern const char cf_c2c_split_kernel_text[];
+
 /* fbfft/tensor_core: transforms with 16-bit spectra on tensor cores. */
 extern const char cf_tensor_fft_kernel_text[];
 

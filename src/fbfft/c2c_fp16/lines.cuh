@@ -10,14 +10,6 @@
 
 #include "fbfft/common/fp16_dft.cuh"
 
-template <int N, bool INVERSE> CF_DEVICE void fp16_dft(cplx *v) {
-    if constexpr (INVERSE)
-        dft_inverse<N>(v);
-    else
-        dft<N>(v);
-}
-CF_DEVICE cplx fp16_times(cplx v, float factor) { return {factor * v.x, factor * v.y}; }
-
 template <int WORDS> struct Fp16Wide;
 template <> struct Fp16Wide<2> { typedef uint2 type; };
 template <> struct Fp16Wide<4> { typedef uint4 type; };

@@ -13,6 +13,7 @@
 enum {
     LONGEST_AXIS = 256,
     LONGEST_LINE = 16384, /* of rank 1 */
+    SPLIT_MIN_LINE = 256,
     FP16_MAX_LINE = 1 << 24,
     FP16_MIN_AXIS = 32, /* of rank 2 */
     FP16_MAX_AXIS = 2048
@@ -28,43 +29,87 @@ conv_fft_status cf_fft_check_kind(int rank, int kind) {
 
 static bool is_power_of_two(int64_t n) { return n > 0 && (n & (n - 1)) == 0; }
 
-static conv_fft_status check_fp16_axis(const fbfft_desc *d, int a) {
-    const int64_t n = d->basis[a], min_points = d->rank == 1 ? 2 : FP16_MIN_AXIS,
-                  limit = d->rank == 1 ? FP16_MAX_LINE : FP16_MAX_AXIS;
-    CF_REQUIRE(is_power_of_two(n) && n >= min_points && n <= limit,
-               "basis[%d] is %lld; it must be a power of two in %lld to %lld where the spectrum is FP16", a,
-               (long long)n, (long long)min_points, (long long)limit);
-    CF_REQUIRE(d->extent[a] == 0 || d->extent[a] == n,
-               "extent[%d] is %lld; it must be 0 or %lld, the basis, where the spectrum is FP16", a,
-               (long long)d->extent[a], (long long)n);
-    CF_REQUIRE(d->size[a] == 0 || d->size[a] == n,
-               "size[%d] is %lld; it must be 0 or %lld, the basis, where the spectrum is FP16", a,
-               (long long)d->size[a], (long long)n);
-    CF_REQUIRE(d->offset[a] == 0, "offset[%d] is %lld; it must be 0 where the spectrum is FP16", a,
-               (long long)d->offset[a]);
-    CF_REQUIRE(d->step[a] == 1, "step[%d] is %lld; it must be 1 where the spectrum is FP16", a, (long long)d->step[a]);
+/* What tensor cores transform: dense and complete complex numbers. `where` ends the sentences about other fields. */
+typedef struct dense_form {
+    const char *where;
+    conv_fft_dtype dtype;
+    const char *dtype_name, *ranks;
+    int max_rank;
+    int64_t min_points, max_points; /* of an axis */
+} dense_form;
+
+static dense_form fp16_form(int rank) {
+    return (dense_form){.where = "the spectrum is FP16",
+                        .dtype = CONV_FFT_FP16,
+                        .dtype_name = "CONV_FFT_FP16",
+                        .ranks = "1 or 2",
+                        .max_rank = 2,
+                        .min_points = rank == 1 ? 2 : FP16_MIN_AXIS,
+                        .max_points = rank == 1 ? FP16_MAX_LINE : FP16_MAX_AXIS};
+}
+static dense_form split_form(void) {
+    return (dense_form){.where = "arithmetic is FBFFT_ARITHMETIC_SPLIT (2)",
+                        .dtype = CONV_FFT_FP32,
+                        .dtype_name = "CONV_FFT_FP32",
+                        .ranks = "1",
+                        .max_rank = 1,
+                        .min_points = SPLIT_MIN_LINE,
+                        .max_points = LONGEST_LINE};
+}
+
+static conv_fft_status check_dense_axis(const fbfft_desc *d, int a, const dense_form *f) {
+    const int64_t n = d->basis[a];
+    CF_REQUIRE(is_power_of_two(n) && n >= f->min_points && n <= f->max_points,
+               "basis[%d] is %lld; it must be a power of two in %lld to %lld where %s", a, (long long)n,
+               (long long)f->min_points, (long long)f->max_points, f->where);
+    CF_REQUIRE(d->extent[a] == 0 || d->extent[a] == n, "extent[%d] is %lld; it must be 0 or %lld, the basis, where %s",
+               a, (long long)d->extent[a], (long long)n, f->where);
+    CF_REQUIRE(d->size[a] == 0 || d->size[a] == n, "size[%d] is %lld; it must be 0 or %lld, the basis, where %s", a,
+               (long long)d->size[a], (long long)n, f->where);
+    CF_REQUIRE(d->offset[a] == 0, "offset[%d] is %lld; it must be 0 where %s", a, (long long)d->offset[a], f->where);
+    CF_REQUIRE(d->step[a] == 1, "step[%d] is %lld; it must be 1 where %s", a, (long long)d->step[a], f->where);
     return CONV_FFT_SUCCESS;
 }
 
-/* Complex transforms from FP16 to FP16 support few forms. */
-static conv_fft_status check_fp16(const fbfft_desc *d) {
+static conv_fft_status check_dense(const fbfft_desc *d, const dense_form *f) {
     CF_REQUIRE(d->kind == FBFFT_C2C_FORWARD || d->kind == FBFFT_C2C_INVERSE,
-               "kind is %d; it must be FBFFT_C2C_FORWARD (2) or FBFFT_C2C_INVERSE (3) where the spectrum is FP16",
-               (int)d->kind);
-    CF_REQUIRE(d->rank <= 2, "rank is %d; it must be 1 or 2 where the spectrum is FP16", d->rank);
-    CF_REQUIRE(d->dtype == CONV_FFT_FP16, "dtype is %d; it must be CONV_FFT_FP16 (%d) where the spectrum is FP16",
-               (int)d->dtype, (int)CONV_FFT_FP16);
-    CF_REQUIRE(d->layout == CONV_FFT_CHANNELS_FIRST,
-               "layout is %d; it must be CONV_FFT_CHANNELS_FIRST (0) where the spectrum is FP16", (int)d->layout);
-    CF_REQUIRE(d->order == FBFFT_NATURAL, "order is %d; it must be FBFFT_NATURAL (0) where the spectrum is FP16",
-               (int)d->order);
-    CF_REQUIRE(d->padding == CONV_FFT_PAD_ZEROS,
-               "padding is %d; it must be CONV_FFT_PAD_ZEROS (0) where the spectrum is FP16", (int)d->padding);
+               "kind is %d; it must be FBFFT_C2C_FORWARD (2) or FBFFT_C2C_INVERSE (3) where %s", (int)d->kind,
+               f->where);
+    CF_REQUIRE(d->rank <= f->max_rank, "rank is %d; it must be %s where %s", d->rank, f->ranks, f->where);
+    CF_REQUIRE(d->dtype == f->dtype, "dtype is %d; it must be %s (%d) where %s", (int)d->dtype, f->dtype_name,
+               (int)f->dtype, f->where);
+    CF_REQUIRE(d->layout == CONV_FFT_CHANNELS_FIRST, "layout is %d; it must be CONV_FFT_CHANNELS_FIRST (0) where %s",
+               (int)d->layout, f->where);
+    CF_REQUIRE(d->order == FBFFT_NATURAL, "order is %d; it must be FBFFT_NATURAL (0) where %s", (int)d->order,
+               f->where);
+    CF_REQUIRE(d->padding == CONV_FFT_PAD_ZEROS, "padding is %d; it must be CONV_FFT_PAD_ZEROS (0) where %s",
+               (int)d->padding, f->where);
     for (int i = 0; i < 2 + d->rank; ++i)
-        CF_REQUIRE(d->stride[i] == 0, "stride[%d] is %lld; it must be 0 where the spectrum is FP16", i,
-                   (long long)d->stride[i]);
+        CF_REQUIRE(d->stride[i] == 0, "stride[%d] is %lld; it must be 0 where %s", i, (long long)d->stride[i],
+                   f->where);
     for (int a = 0; a < d->rank; ++a)
-        CF_FORWARD(check_fp16_axis(d, a));
+        CF_FORWARD(check_dense_axis(d, a, f));
+    return CONV_FFT_SUCCESS;
+}
+
+/* Each arithmetic has its types. */
+static conv_fft_status check_arithmetic(const fbfft_desc *d) {
+    const int arithmetic = (int)d->arithmetic;
+    const bool fp16 = d->spectrum == CONV_FFT_FP16;
+    CF_REQUIRE(arithmetic >= FBFFT_ARITHMETIC_DEFAULT && arithmetic <= FBFFT_ARITHMETIC_FP16,
+               "arithmetic is %d; it must be FBFFT_ARITHMETIC_DEFAULT (0), FBFFT_ARITHMETIC_FP32 (1), "
+               "FBFFT_ARITHMETIC_SPLIT (2) or FBFFT_ARITHMETIC_FP16 (3)",
+               arithmetic);
+    CF_REQUIRE(arithmetic != FBFFT_ARITHMETIC_FP32 || (d->dtype != CONV_FFT_FP64 && !fp16),
+               "arithmetic is FBFFT_ARITHMETIC_FP32 (1); it must be FBFFT_ARITHMETIC_DEFAULT (0) where %s",
+               fp16 ? "the spectrum is FP16" : "dtype is CONV_FFT_FP64");
+    CF_REQUIRE(arithmetic != FBFFT_ARITHMETIC_FP16 || fp16,
+               "arithmetic is FBFFT_ARITHMETIC_FP16 (3); spectrum is CONV_FFT_FP32 (0), and it must be CONV_FFT_FP16 "
+               "(%d) for that",
+               (int)CONV_FFT_FP16);
+    CF_REQUIRE(arithmetic != FBFFT_ARITHMETIC_SPLIT || !fp16,
+               "arithmetic is FBFFT_ARITHMETIC_SPLIT (2); it must be FBFFT_ARITHMETIC_FP16 (3) or "
+               "FBFFT_ARITHMETIC_DEFAULT (0) where the spectrum is FP16");
     return CONV_FFT_SUCCESS;
 }
 
@@ -72,7 +117,11 @@ static conv_fft_status check_spectrum(const fbfft_desc *d) {
     CF_REQUIRE(d->spectrum == CONV_FFT_FP32 || d->spectrum == CONV_FFT_FP16,
                "spectrum is %d; it must be CONV_FFT_FP32 (0) or CONV_FFT_FP16 (%d)", (int)d->spectrum,
                (int)CONV_FFT_FP16);
-    return d->spectrum == CONV_FFT_FP16 ? check_fp16(d) : CONV_FFT_SUCCESS;
+    CF_FORWARD(check_arithmetic(d));
+    if (d->spectrum != CONV_FFT_FP16 && d->arithmetic != FBFFT_ARITHMETIC_SPLIT)
+        return CONV_FFT_SUCCESS;
+    const dense_form form = d->spectrum == CONV_FFT_FP16 ? fp16_form(d->rank) : split_form();
+    return check_dense(d, &form);
 }
 
 static conv_fft_status check_scalars(const fbfft_desc *d, bool inverse) {
@@ -195,6 +244,7 @@ conv_fft_status cf_fft_resolve(const fbfft_desc *desc, cf_fft_problem *problem) 
     p.complex_signal = desc->kind == FBFFT_C2C_FORWARD || desc->kind == FBFFT_C2C_INVERSE;
     CF_FORWARD(check_scalars(desc, t->inverse));
     p.c2c_fp16 = desc->spectrum == CONV_FFT_FP16;
+    p.c2c_split = desc->arithmetic == FBFFT_ARITHMETIC_SPLIT;
     for (int i = 0; i < 3; ++i) {
         const int a = i - (3 - desc->rank);
         t->spectrum.basis[i] = 1;

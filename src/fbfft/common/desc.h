@@ -20,8 +20,9 @@ typedef struct cf_fft_layout {
 typedef struct cf_fft_problem {
     cf_transform_desc transform;
     bool complex_signal;
-    bool c2c_fp16; /* signal and spectrum are complex FP16 numbers: c2c_fp16/plan.h */
-    bool adds;     /* some call of the inverse accumulates or adds a bias */
+    bool c2c_fp16;  /* signal and spectrum are complex FP16 numbers: c2c_fp16/plan.h */
+    bool c2c_split; /* arithmetic SPLIT: c2c_split/plan.h */
+    bool adds;      /* some call of the inverse accumulates or adds a bias */
     /* the kernel that reads the spectrum has work before its PDL wait: cf_pdl_trigger() of common/platform.cuh */
     bool pdl_trigger;
     cf_fft_layout layout;

@@ -18,7 +18,8 @@ static void describe(const cf_device *cpu, const cf_fft_problem *p, cf_text *lin
         cf_text_add(line, "%s%lld", a > first ? "x" : "", (long long)n[a]);
     for (int a = first; a < 3; ++a)
         cf_text_add(line, "%s%lld", a > first ? "x" : " from ", (long long)t->window.axis[a].count);
-    cf_text_add(line, "%s; %s", p->c2c_fp16 ? " of FP16" : "", cf_cpu_description(cpu));
+    cf_text_add(line, "%s; %s%s", p->c2c_fp16 ? " of FP16" : "", cf_cpu_description(cpu),
+                p->c2c_split ? "; arithmetic split computes in FP32 here" : "");
 }
 
 conv_fft_status cf_fft_cpu_create(cf_device *cpu, const cf_fft_problem *problem, fbfft_plan **result) {

@@ -5,6 +5,7 @@
 #include "core/dtype.h"
 #include "core/words.h"
 #include "fbfft/c2c_fp16/plan.h"
+#include "fbfft/c2c_split/plan.h"
 
 enum {
     USUAL_POINTS = 1 << 28, /* of a batch, unless the batch is given */
@@ -35,6 +36,11 @@ static void add_heading(cf_text *t, const cf_fft_problem *p, const cf_gpu_proper
     cf_text_add(t, ", %s, %lld %s, batch %lld%s\n", cf_dtype_words[d->tensor.dtype], (long long)d->spectrum.columns,
                 d->spectrum.columns > 1 ? "channels" : "channel", (long long)batch,
                 p->layout.frequency_major ? ", frequency-major" : "");
+    cf_text_add(t, "arithmetic: %s\n",
+                p->c2c_fp16                          ? "FP16 on tensor cores, FP32 sums"
+                : p->c2c_split                       ? "FP32 as two FP16 numbers on tensor cores, FP32 sums"
+                : d->spectrum.dtype == CONV_FFT_FP64 ? "FP64 units"
+                                                     : "FP32 units");
     cf_text_add(t,
                 "%s: %lld multiprocessors at %.2f GHz; copies reach %.0f GB/s, shared memory %.1f TB/s, arithmetic "
                 "%.1f Tops/s\n",
@@ -208,7 +214,7 @@ static void add_budget(cf_text *t, const cf_fft_passes *passes, const cf_gpu_pro
                    "latency and the arithmetic of addresses are not counted.\n");
 }
 
-/* --------------------------------------------------------------------------------------------------- pairs of FP16 */
+/* --------------------------------------------------------------------------- pairs of FP16, and split FP32 numbers */
 
 /* Only memory is counted. Products on tensor cores are far from their rate. */
 static void add_c2c_fp16(cf_text *t, const cf_fft_problem *p, const cf_gpu_properties *properties, int64_t batch) {
@@ -231,6 +237,21 @@ static void add_c2c_fp16(cf_text *t, const cf_fft_problem *p, const cf_gpu_prope
                 copy * 1e3, 1.0 / kernels);
 }
 
+static conv_fft_status add_c2c_split(cf_text *t, const cf_fft_problem *p, const cf_gpu_properties *properties,
+                                     int64_t batch) {
+    cf_c2c_split_config c;
+    CF_FORWARD(cf_c2c_split_configure(p, properties, &c));
+    const double bytes = 16.0 * (double)batch * (double)(p->transform.spectrum.columns << c.log_n);
+    cf_text_add(t, "\nOne kernel: a block holds whole lines, so memory is read and written once.\n\nkernel 1: ");
+    cf_c2c_split_describe(&c, t);
+    cf_text_add(
+        t,
+        "\n    blocks     %d at a time on a multiprocessor\n\nbudget        %.2f MB read and as many written, by 1 "
+        "kernel\nat least %.4f ms, the time of a copy of the same bytes\n",
+        c.blocks, bytes / 2e6, bytes / cf_fft_rates_of(properties, CONV_FFT_FP32).memory * 1e3);
+    return CONV_FFT_SUCCESS;
+}
+
 conv_fft_status cf_fft_explain(const cf_fft_problem *p, const cf_gpu_properties *properties, int64_t batch,
                                cf_text *t) {
     const int64_t *n = p->transform.spectrum.basis;
@@ -242,6 +263,10 @@ conv_fft_status cf_fft_explain(const cf_fft_problem *p, const cf_gpu_properties 
         add_heading(t, p, properties, batch);
         add_c2c_fp16(t, p, properties, batch);
         return CONV_FFT_SUCCESS;
+    }
+    if (p->c2c_split) {
+        add_heading(t, p, properties, batch);
+        return add_c2c_split(t, p, properties, batch);
     }
     CF_FORWARD(cf_fft_passes_of(p, properties, &passes));
     add_heading(t, p, properties, batch);

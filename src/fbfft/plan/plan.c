@@ -31,12 +31,22 @@ static conv_fft_status create_c2c_fp16(cf_gpu *gpu, fbfft_plan *plan) {
     return CONV_FFT_SUCCESS;
 }
 
+static conv_fft_status create_c2c_split(cf_gpu *gpu, fbfft_plan *plan) {
+    CF_FORWARD(cf_c2c_split_plan_create(gpu, &plan->problem, &plan->c2c_split));
+    cf_text text = {plan->description, sizeof plan->description, 0};
+    cf_c2c_split_describe(&plan->c2c_split->config, &text);
+    cf_text_add(&text, "; registers %d", plan->c2c_split->kernel->registers);
+    return CONV_FFT_SUCCESS;
+}
+
 conv_fft_status cf_fft_plan_create(cf_gpu *gpu, const cf_fft_problem *problem, fbfft_plan **result) {
     fbfft_plan *plan = calloc(1, sizeof *plan);
     if (!plan)
         return cf_fail_memory(sizeof *plan, "a plan");
     plan->problem = *problem;
-    const conv_fft_status status = problem->c2c_fp16 ? create_c2c_fp16(gpu, plan) : create(gpu, plan);
+    const conv_fft_status status = problem->c2c_fp16    ? create_c2c_fp16(gpu, plan)
+                                   : problem->c2c_split ? create_c2c_split(gpu, plan)
+                                                        : create(gpu, plan);
     if (status != CONV_FFT_SUCCESS)
         free(plan);
     else
@@ -49,6 +59,8 @@ void cf_fft_plan_destroy(fbfft_plan *plan) {
         return;
     if (plan->problem.c2c_fp16)
         cf_c2c_fp16_plan_destroy(plan->c2c_fp16);
+    else if (plan->problem.c2c_split)
+        cf_c2c_split_plan_destroy(plan->c2c_split);
     else
         cf_gpu_transform_destroy(plan->gpu);
     free(plan);
@@ -60,6 +72,8 @@ static int64_t planes_of(const fbfft_plan *plan, int64_t batch) {
 }
 
 size_t cf_fft_plan_workspace(const fbfft_plan *plan, int64_t batch) {
+    if (plan->problem.c2c_split)
+        return 0;
     return plan->problem.c2c_fp16 ? cf_c2c_fp16_plan_workspace(plan->c2c_fp16, planes_of(plan, batch))
                                   : cf_gpu_transform_scratch(plan->gpu, batch);
 }
@@ -69,6 +83,8 @@ conv_fft_status cf_fft_execute(const fbfft_plan *plan, const void *in, void *out
     const cf_transform_desc *t = &plan->problem.transform;
     if (plan->problem.c2c_fp16)
         return cf_c2c_fp16_plan_run(plan->c2c_fp16, in, out, planes_of(plan, batch), workspace, stream);
+    if (plan->problem.c2c_split)
+        return cf_c2c_split_plan_run(plan->c2c_split, in, out, planes_of(plan, batch), stream);
     const cf_gpu_transform_call call = {.signal = t->inverse ? out : in,
                                         .spectrum = t->inverse ? in : out,
                                         .rows = batch,

@@ -4,6 +4,7 @@
 
 #include "cpu/backend.h"
 #include "fbfft/c2c_fp16/plan.h"
+#include "fbfft/c2c_split/plan.h"
 #include "fbfft/plan/gpu_transform.h"
 
 struct fbfft_plan {
@@ -14,6 +15,7 @@ struct fbfft_plan {
         cf_gpu_transform *gpu;
         cf_cpu_c2c_fp16 *cpu_c2c_fp16; /* for problem.c2c_fp16 */
         cf_c2c_fp16_plan *c2c_fp16;
+        cf_c2c_split_plan *c2c_split; /* for problem.c2c_split */
     };
     char description[1024];
 };

@@ -39,22 +39,6 @@
 
 /* ------------------------------------------------------------------------------------------------------- arithmetic */
 
-/* The bits of v rounded to 8 bits (BF16) or 11 bits (FP16). v is 0, or a number that FP16 represents without becoming
- * denormal. */
-template <bool SCALED> __host__ __device__ constexpr unsigned mma_bits(double v) {
-    constexpr int BITS = SCALED ? 10 : 7, BIAS = SCALED ? 15 : 127;
-    double size = v < 0 ? -v : v;
-    int exponent = 0;
-    if (size < 1e-9)
-        return 0;
-    for (; size >= 2; size /= 2)
-        ++exponent;
-    for (; size < 1; size *= 2)
-        --exponent;
-    /* The leading bit of `size` adds one to the exponent. */
-    return (v < 0 ? 0x8000u : 0u) | (unsigned(exponent + BIAS - 1) * (1u << BITS) + unsigned(size * (1 << BITS) + 0.5));
-}
-
 /* The gains are the best of a million candidates. Behind each: the RMS error of sines and cosines in units of 2^-11
  * or 2^-8. Without a gain it is about 0.25. */
 template <bool SCALED> __host__ __device__ constexpr double mma_gain(int n) {

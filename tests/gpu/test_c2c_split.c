@@ -1,0 +1,171 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Arithmetic SPLIT of fbfft.h: every length against the definition, beside cuFFT in FP32; planes do not mix; range,
+ * round trips, streams and threads. */
+#include "cuda/driver/memory.h"
+#include "cuda/libs/cufft.h"
+#include "support/c2c_fp16_cases.h"
+#include "support/gpu.h"
+#include "support/selection.h"
+
+#include <dlfcn.h>
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdlib.h>
+
+#include <cmocka.h>
+
+static void lines(void **state) {
+    NEED_GPU(state);
+    NEED_CONTEXT(gpu);
+    fft_list list = {0};
+    split_add_lines(&list);
+    fft_list_check(&list, "gpu_split_lines", gpu, context);
+    conv_fft_context_destroy(context);
+}
+
+/* Those of the random problems that ask for arithmetic SPLIT. */
+static void random_lines(void **state) {
+    NEED_GPU(state);
+    NEED_CONTEXT(gpu);
+    fft_list list = {0};
+    for (uint64_t seed = test_seed(); list.count < 24; ++seed) {
+        const fft_case c = fft_random_case(seed, 1 << 15);
+        if (c.desc.arithmetic != FBFFT_ARITHMETIC_SPLIT)
+            continue;
+        fft_case *const added = fft_list_add(&list, c.desc, c.batch);
+        added->must = added->random = true;
+        added->seed = seed;
+    }
+    fft_list_check(&list, "gpu_split_random", gpu, context);
+    conv_fft_context_destroy(context);
+}
+
+static void each(void **state, const char *name, fft_rule *rule, int last_kind) {
+    NEED_GPU(state);
+    NEED_CONTEXT(gpu);
+    fft_rule_list list = {.names = {.name = name}, .gpu = gpu, .context = context, .rule = rule};
+    for (int log = 8; log <= 14; ++log)
+        for (int kind = FBFFT_C2C_FORWARD; kind <= last_kind; ++kind) {
+            const fbfft_desc d = split_desc((fbfft_kind)kind, log);
+            fft_rule_list_add(&list, &d);
+        }
+    fft_rule_list_check(&list);
+    conv_fft_context_destroy(context);
+}
+
+static void isolation(void **state) { each(state, "gpu_split_isolation", fft_check_isolation, FBFFT_C2C_INVERSE); }
+static void inverse_of_forward(void **state) {
+    each(state, "gpu_split_there_and_back", fft_check_there_and_back, FBFFT_C2C_FORWARD);
+}
+static void energy_and_impulse(void **state) {
+    each(state, "gpu_split_energy", fft_check_energy_and_impulse, FBFFT_C2C_FORWARD);
+}
+static void linearity(void **state) { each(state, "gpu_split_linearity", fft_check_linearity, FBFFT_C2C_INVERSE); }
+static void streams_and_threads(void **state) {
+    each(state, "gpu_split_threads", fft_check_threads, FBFFT_C2C_FORWARD);
+}
+
+static double error_of(const fft_bench *b) {
+    fft_errors errors = {0};
+    for (int64_t p = 0; p < b->run.batch; ++p)
+        fft_compare_plane(&b->shape, b->run.batch, p, b->run.in, b->run.out, &errors);
+    return fft_relative_error(&errors);
+}
+
+/* Numbers near the largest and the smallest normal numbers of FP32 lose no accuracy. */
+static void check_range(const cf_gpu *gpu, conv_fft_context *context, const fbfft_desc *desc) {
+    static const float magnitudes[] = {1e33f, 1e-30f};
+    for (int i = 0; i < 2; ++i) {
+        fft_bench b = fft_bench_create(gpu, context, desc, 2);
+        for (int64_t k = 0; k < b.run.in_bytes / 4; ++k)
+            ((float *)b.in)[k] *= magnitudes[i];
+        fft_bench_run(&b);
+        const double error = error_of(&b);
+        if (!(error <= 4e-7))
+            fail_msg("%lld points times %g: error %g", (long long)desc->basis[0], (double)magnitudes[i], error);
+        fft_bench_destroy(&b);
+    }
+}
+static void range(void **state) { each(state, "gpu_split_range", check_range, FBFFT_C2C_INVERSE); }
+
+/* ----------------------------------------------------------------------------------------------------- beside cuFFT */
+
+enum {
+    C2C = 0x29
+};
+
+/* Results of cuFFT replace those of b. */
+static void run_cufft(const cf_gpu *gpu, void *library, const fft_bench *b, bool inverse) {
+    int (*plan)(int *, int, int, int), (*run)(int, void *, void *, int), (*destroy)(int);
+    *(void **)&plan = dlsym(library, "cufftPlan1d");
+    *(void **)&run = dlsym(library, "cufftExecC2C");
+    *(void **)&destroy = dlsym(library, "cufftDestroy");
+    const size_t bytes = (size_t)b->run.in_bytes;
+    void *in, *out;
+    int handle;
+    assert_true(plan && run && destroy);
+    assert_int_equal(cf_gpu_allocate(gpu, bytes, &in), CONV_FFT_SUCCESS);
+    assert_int_equal(cf_gpu_allocate(gpu, bytes, &out), CONV_FFT_SUCCESS);
+    assert_int_equal(cf_gpu_upload(gpu, in, b->in, bytes, NULL), CONV_FFT_SUCCESS);
+    assert_int_equal(cf_gpu_enter(gpu), CONV_FFT_SUCCESS);
+    assert_int_equal(plan(&handle, (int)b->shape.basis[2], C2C, (int)b->run.batch), 0);
+    assert_int_equal(run(handle, in, out, inverse ? 1 : -1), 0);
+    assert_int_equal(cf_gpu_synchronize(gpu, NULL), CONV_FFT_SUCCESS);
+    assert_int_equal(destroy(handle), 0);
+    cf_gpu_leave(gpu);
+    assert_int_equal(cf_gpu_download(gpu, b->run.out, out, bytes, NULL), CONV_FFT_SUCCESS);
+    assert_int_equal(cf_gpu_synchronize(gpu, NULL), CONV_FFT_SUCCESS);
+    cf_gpu_free(gpu, in);
+    cf_gpu_free(gpu, out);
+}
+
+/* The error is at most four times cuFFT's. */
+static void beside_cufft(void **state) {
+    NEED_GPU(state);
+    NEED_CONTEXT(gpu);
+    const cf_library *const found = cf_cufft_library(gpu->cufft);
+    void *const library = found->usable ? dlopen(found->file, RTLD_NOW) : NULL;
+    if (!library) {
+        print_message("cuFFT is missing: %s\n", found->problem);
+        skip();
+    }
+    for (int log = 8; log <= 14; ++log)
+        for (int kind = FBFFT_C2C_FORWARD; kind <= FBFFT_C2C_INVERSE; ++kind) {
+            fbfft_desc d = split_desc((fbfft_kind)kind, log);
+            d.scale = 1;
+            fft_bench b = fft_bench_create(gpu, context, &d, 8);
+            fft_bench_run(&b);
+            const double ours = error_of(&b);
+            run_cufft(gpu, library, &b, kind == FBFFT_C2C_INVERSE);
+            const double theirs = error_of(&b);
+            print_message("%5d points: error %.2e, cuFFT %.2e\n", 1 << log, ours, theirs);
+            assert_true(theirs > 1e-9 && theirs < 1e-6);
+            assert_true(ours <= 4 * theirs);
+            fft_bench_destroy(&b);
+        }
+    conv_fft_context_destroy(context);
+}
+
+static void alignment(void **state) {
+    NEED_GPU(state);
+    NEED_CONTEXT(gpu);
+    const fbfft_desc d = split_desc(FBFFT_C2C_FORWARD, 8);
+    half_check_alignment(context, &d, "FBFFT_ARITHMETIC_SPLIT (2)");
+    conv_fft_context_destroy(context);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {WITH_GPU(lines),
+                                       WITH_GPU(random_lines),
+                                       WITH_GPU(isolation),
+                                       WITH_GPU(inverse_of_forward),
+                                       WITH_GPU(linearity),
+                                       WITH_GPU(range),
+                                       WITH_GPU(energy_and_impulse),
+                                       WITH_GPU(alignment),
+                                       WITH_GPU(beside_cufft),
+                                       WITH_GPU(streams_and_threads)};
+    gpu_read_filters();
+    return gpu_exit_status(cmocka_run_group_tests(tests, NULL, NULL));
+}
