@@ -26,6 +26,8 @@ PACKAGES = build/package/packages
 # The sources of a wheel.
 WHEEL_SOURCES = CMakeLists.txt LICENSE README.md pyproject.toml bindings/python/conv_fft cmake include networks src \
     tools tuning
+DENSE16 = --suite dense16=networks/dense16.txt --suite dense16=networks/alexnet.txt \
+    --suite dense16=networks/overfeat_fast.txt
 SUITES = --suite table4=networks/table4.txt --suite nets=networks/alexnet.txt --suite nets=networks/overfeat_fast.txt \
     --suite volumes=networks/volumes.txt --suite signals=networks/signals.txt
 # The commit chooses the seed of the tests (tests/support/selection.h).
@@ -215,6 +217,7 @@ bench-gpu:
 	$(GPU_BENCH) $(SUITES) --class fp16 --layout last
 	$(GPU_BENCH) $(SUITES) --class bf16
 	$(GPU_BENCH) $(SUITES) --class bf16 --layout last
+	for c in fp16 bf16; do for l in first last; do $(GPU_BENCH) $(DENSE16) --class $$c --layout $$l || exit 1; done; done
 	$(GPU_BENCH) --suite grid=networks/grid.txt --seconds 0.05 --search 1
 	$(GPU_DEPTHWISE) --suite depthwise=networks/depthwise.txt --suite longconv=networks/longconv.txt
 	$(GPU_DEPTHWISE) --suite depthwise=networks/depthwise.txt --class fp16

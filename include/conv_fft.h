@@ -373,7 +373,7 @@ typedef struct conv_fft_plan_options {
     /** Strategy lines (conv_fft_description.strategy) to use instead of choosing: forward, backward data, backward
      * weights. NULL: choose. */
     const char *strategy[3];
-    int64_t own_kernels; /**< 1: conv_fft_tune_candidates() lists no algorithm of cuDNN; default 0 */
+    int64_t own_kernels; /**< 1: no algorithm of cuDNN is chosen or listed by conv_fft_tune_candidates(); default 0 */
     /** 1: on a GPU tensors may begin at any element, not only at multiples of 16 bytes. More kernels are compiled, and
      * calls with such tensors are slower. Default 0. */
     int64_t any_alignment;

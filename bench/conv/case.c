@@ -21,7 +21,7 @@ static opener *const cpu_baselines[] = {
 };
 static opener *const gpu_baselines[] = {bench_cudnn_open, NULL};
 enum {
-    MAX_IMPLS = 7 + sizeof cpu_baselines / sizeof cpu_baselines[0]
+    MAX_IMPLS = 8 + sizeof cpu_baselines / sizeof cpu_baselines[0]
 };
 
 void bench_spend(double *account, double *from) {
@@ -85,6 +85,8 @@ static size_t choose_openers(const bench_session *run, const bench_job *job, ope
     }
     if (run->o->tune)
         openers[count++] = bench_tuned_open;
+    if (run->o->choice)
+        openers[count++] = bench_choice_open;
     if (run->o->families) {
         openers[count++] = bench_staged_open;
         openers[count++] = bench_fused_open;

@@ -38,6 +38,7 @@ static const char help[] =
     "  --layout L      first (default); on a GPU also last: channels-last tensors and weights\n"
     "  --tune          also measure the plan that the library finds by measurement (tuned). cuDNN then uses\n"
     "                  deterministic algorithms only, as tuned plans do. Write to a file of its own, tuned.csv\n"
+    "  --choice        also measure the cost model's choice where it is an algorithm of cuDNN\n"
     "  --families      also measure the best candidate of each family of the library, by the cost model, and of the\n"
     "                  family cufft\n"
     "  --stages        instead of passes, measure each stage of the library: bytes, operations and time by its\n"
@@ -124,6 +125,7 @@ static const option_rule rules[] = {
     {'m', OPTION_POSITIVE, "minutes", AT(minutes), 0, 0, NULL, NULL},
     {'P', OPTION_FLAG, "prepare", AT(prepare_only), 0, 0, NULL, NULL},
     {'T', OPTION_FLAG, "tune", AT(tune), 0, 0, NULL, NULL},
+    {'O', OPTION_FLAG, "choice", AT(choice), 0, 0, NULL, NULL},
     {'f', OPTION_FLAG, "families", AT(families), 0, 0, NULL, NULL},
     {'G', OPTION_FLAG, "stages", AT(stages), 0, 0, NULL, NULL},
     {'p', OPTION_READ, "pass", 0, 0, 0, "be a list of fprop, bprop, accgrad, backward, or these with -kept",

@@ -13,6 +13,7 @@ A table stands between two markers. For DEVICE, the name of a folder of results 
     DEVICE/summary-short    of that, the suites of layers in FP32, channels first, against cuDNN
     DEVICE/KIND             the transforms of a kind: 1d, 2d, padded, fm, 3d, other, half
     DEVICE/layers           every case and pass that is no transform
+    DEVICE/suite-NAME       every case and pass of a suite
     DEVICE/means            per layer: the geometric mean over its passes, and the gain of the joint backward pass
     DEVICE/errors           per layer and class: the errors of ours and of cuDNN in each pass
     DEVICE/errors-short     of these, one line per class and pass
@@ -41,7 +42,7 @@ import re
 import statistics
 import sys
 
-from results import (HALVES, KINDS, LONG_GRID, OTHER_FORMS, OUR_FAMILIES, PASSES, PRECISIONS, Run, copy_rate,
+from results import (HALVES, KINDS, LONG_GRID, OTHER_FORMS, OUR_FAMILIES, PASSES, PRECISIONS, SUITES, Run, copy_rate,
                      geometric_mean, peak_rates, read_results)
 from model_quality import quality_lines
 from warp_kernels import warp_lines
@@ -59,19 +60,24 @@ PICTURES = {"layers": "the time of the best baseline over ours, for each layer a
 
 
 def full_table(runs):
-    """A line per case and pass, a column per baseline."""
+    """A line per case and pass, a column per baseline. For suites that were measured with --choice also what
+    the cost model chooses if it may choose cuDNN."""
     grid = len({run.case for run in runs if run.suite == "grid"})
     runs = [run for run in runs if not run.kept() and (run.suite != "grid" or grid <= LONG_GRID)]
     names = sorted({name for run in runs for name in run.baselines()})
     heads, class_of = class_heads([run for run in runs if not run.kind()])
-    rows = []
+    rows, chosen = [], {run.group() for run in runs if "choice" in run.ms}
     for run in runs:
         ours = run.ours()
+        choice = "-"
+        if ours and run.best() and run.group() in chosen:
+            choice = "%s, %.2f" % ("cudnn" if "choice" in run.ms else "ours", run.regret())
         times = [number(run.ms[name]) if name in run.ms else "-" for name in names]
         rows.append([run.suite, run.case, *class_of(run), run.passname, number(run.ms[ours]) if ours else "-", *times,
                      ratio_text(run.ratio()) if ours and run.best() else "-",
-                     "%.1e" % run.error[ours] if ours else "-"])
-    return table(runs, ["suite", "case", *heads, "pass", "ours", *names, "best / ours", "error of ours"], rows)
+                     "%.1e" % run.error[ours] if ours else "-", *[choice] * bool(chosen)])
+    return table(runs, ["suite", "case", *heads, "pass", "ours", *names, "best / ours", "error of ours",
+                        *["choice, its time / best"] * bool(chosen)], rows)
 
 
 def layers_of(runs):
@@ -354,11 +360,15 @@ OTHERS = {
                                           read_results(folder)),
 }
 
+OF_SUITES = {"suite-" + suite: suite for suite in SUITES}
+
 
 def table_of(folder, kind, is_summary):
     """The lines of a table of results."""
     if kind in OTHERS:
         return OTHERS[kind](folder)
+    if kind in OF_SUITES:
+        return full_table([run for run in read_results(folder) if run.suite == OF_SUITES[kind]])
     transforms = kind in KINDS
     runs = read_results(folder, lambda path: path.stem not in OTHER_FORMS
                         and (not kind or (path.stem == "fft") == transforms))
@@ -377,8 +387,8 @@ def fill(text, path, results, pictures):
         name, _, kind = match.group(2).partition("/")
         if kind.startswith("picture-") and kind.split("-")[1] in PICTURES:
             lines = picture(path, pictures / ("%s-%s.svg" % (name, kind.removeprefix("picture-"))))
-        elif kind and kind not in KINDS and kind not in LAYERS and kind not in OTHERS:
-            names = [*LAYERS, *OTHERS, *("picture-" + word for word in PICTURES), *KINDS]
+        elif kind and kind not in KINDS and kind not in LAYERS and kind not in OTHERS and kind not in OF_SUITES:
+            names = [*LAYERS, *OTHERS, *("picture-" + word for word in PICTURES), *OF_SUITES, *KINDS]
             raise SystemExit("report.py: the kind is %s; it must be one of %s"
                              % (kind, ", ".join(dict.fromkeys(names))))
         else:

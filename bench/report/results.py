@@ -6,7 +6,7 @@ import pathlib
 import re
 
 COLUMNS = "suite,case,pass,precision,layout,impl,ms,workspace_bytes,rel_l2,strategy".split(",")
-SUITES = ["fft", "table4", "nets", "grid", "volumes", "signals", "depthwise", "causal", "longconv",
+SUITES = ["fft", "table4", "nets", "dense16", "grid", "volumes", "signals", "depthwise", "causal", "longconv",
           "torch-depthwise", "torch-longconv", "steps"]
 PASSES = ["fprop", "bprop", "accgrad", "backward", "r2c", "c2r", "c2c", "forward", "forward-graph", "bprop-graph",
           "accgrad-graph", "training", "training-graph", "step", "step-graph", "step-gpus1", "step-gpus2"]
@@ -14,6 +14,7 @@ HALVES = ["bprop", "accgrad"]
 PRECISIONS = ["fp32", "tf32", "fp16", "bf16", "fp64"]
 KINDS = {"1d": "1-D", "2d": "2-D", "padded": "of padded planes", "fm": "frequency-major, against a copy", "3d": "3-D",
          "other": "complex, FP64", "half": "complex, FP16"}
+OF_NETS = ["alexnet", "overfeat_fast"]
 FACTS = pathlib.Path(__file__).resolve().parents[2] / "tests" / "data" / "gpus"
 NETWORKS = pathlib.Path(__file__).resolve().parents[2] / "networks"
 OUR_FAMILIES = ["staged", "fused", "long1d", "toeplitz", "spatial"]
@@ -73,13 +74,18 @@ class Run:
         return "fm" if "-fm" in self.case else "padded" if "-from" in self.case else self.case[:2]
 
     def baselines(self):
-        return [name for name in self.ms if name not in ("tuned", "copy", "unkept", "transforms")
+        return [name for name in self.ms if name not in ("tuned", "choice", "copy", "unkept", "transforms")
                 and not name.startswith("ours")]
 
     def best(self):
         """Name of the fastest baseline, or None."""
         names = [name for name in self.ms if name == "copy"] if self.kind() == "fm" else self.baselines()
         return min(names, key=self.ms.get, default=None)
+
+    def regret(self):
+        """The time of what the cost model chooses, with cuDNN's algorithms allowed, over the least time of a row."""
+        chosen = self.ms.get("choice", self.ms[self.ours()])
+        return chosen / min(chosen, self.ms[self.ours()], self.ms[self.best()])
 
     def ratio(self):
         """Above 1: we are faster than the best baseline."""
@@ -88,7 +94,7 @@ class Run:
 
 # Files that only their own tables read: budgets of stages, tuned plans (their baselines are deterministic, too), and
 # files with other columns.
-OTHER_FORMS = ["stages", "tuned", "quality", "warp", "amp_parity", "first_use", "host"]
+OTHER_FORMS = ["stages", "tuned", "quality", "candidates", "warp", "amp_parity", "first_use", "host"]
 
 
 def read_results(folder, wanted=lambda path: path.stem not in OTHER_FORMS):
@@ -145,7 +151,7 @@ def in_order(runs):
 def suite_files(suite):
     """The files of a suite's layers."""
     return [NETWORKS / (name + ".txt")
-            for name in {"nets": ["alexnet", "overfeat_fast"]}.get(suite, [suite.removeprefix("torch-")])]
+            for name in {"nets": OF_NETS, "dense16": ["dense16", *OF_NETS]}.get(suite, [suite.removeprefix("torch-")])]
 
 
 def file_order(suite):

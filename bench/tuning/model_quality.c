@@ -83,6 +83,7 @@ static int choose_by_model(const quality_options *o, conv_fft_context *context, 
     conv_fft_description forward, data, weights;
     conv_fft_plan_options_init(&po);
     po.tuning = CONV_FFT_TUNE_OFF;
+    po.own_kernels = 1;
     po.workspace_limit = (uint64_t)o->workspace_limit;
     conv_fft_status status = conv_fft_plan_create(context, &layer->problem, &po, &plan);
     if (status == CONV_FFT_SUCCESS)

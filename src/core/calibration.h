@@ -26,6 +26,9 @@ typedef struct cf_calibration {
     double fused_plane_seconds, fused_product_seconds;
     double resident_plane_seconds; /* the same for a plane of a register-resident kernel */
     double slice_seconds;          /* to add one slice of gw to the sum */
+    /* Dense layers in 16 bits by cuDNN: the rate of products with many columns, against tensor_flops, and the columns
+     * with which half of it is reached, in y and gx and in gw. */
+    double direct_rate, direct_columns, direct_columns_gw;
 } cf_calibration;
 
 #endif

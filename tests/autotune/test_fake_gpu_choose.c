@@ -15,6 +15,7 @@
 #include "support/temp_dirs.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 
 /* What is known of the fused strategies of a pass. */
@@ -59,7 +60,7 @@ static int check_choice(const char *cache, const char *line, int fused) {
     cf_strategy chosen[CF_PASS_COUNT];
     assert_int_equal(cf_layer_make(&problem, &l), CONV_FFT_SUCCESS);
     memset(chosen, 0, sizeof chosen);
-    assert_int_equal(cf_choose_strategies(context->device, &l, 0, chosen), CONV_FFT_SUCCESS);
+    assert_int_equal(cf_choose_strategies(context->device, &l, 0, true, chosen), CONV_FFT_SUCCESS);
     for (int pass = 0; pass < CF_PASS_COUNT; ++pass) {
         cf_stage_cost cost[CF_STAGE_COUNT];
         const char *why;
@@ -120,11 +121,80 @@ static void depthwise_layers_have_their_families(void **state) {
         cf_strategy chosen[CF_PASS_COUNT];
         memset(chosen, 0, sizeof chosen);
         assert_int_equal(cf_layer_make(&problem, &l), CONV_FFT_SUCCESS);
-        assert_int_equal(cf_choose_strategies(context->device, &l, 0, chosen), CONV_FFT_SUCCESS);
+        assert_int_equal(cf_choose_strategies(context->device, &l, 0, true, chosen), CONV_FFT_SUCCESS);
         for (int pass = 0; pass < CF_PASS_COUNT; ++pass)
             if (strcmp(chosen[pass].family->name, cases[i].family) != 0)
                 fail_msg("%s, pass %d: %s", cases[i].line, pass, chosen[pass].family->name);
     }
+    fake_context_destroy(context);
+}
+
+/* The families of the passes of a layer, joined by commas, and whether cuDNN's algorithm has a name. */
+static void check_families(conv_fft_context *context, const char *line, bool own_kernels, const char *wanted) {
+    const conv_fft_problem problem = test_problem(line);
+    cf_layer l;
+    cf_strategy chosen[CF_PASS_COUNT];
+    char families[64] = "";
+    memset(chosen, 0, sizeof chosen);
+    assert_int_equal(cf_layer_make(&problem, &l), CONV_FFT_SUCCESS);
+    assert_int_equal(cf_choose_strategies(context->device, &l, 0, own_kernels, chosen), CONV_FFT_SUCCESS);
+    for (int pass = 0; pass < CF_PASS_COUNT; ++pass) {
+        snprintf(families + strlen(families), sizeof families - strlen(families), "%s%s", pass ? "," : "",
+                 chosen[pass].family->name);
+        assert_int_equal(chosen[pass].algorithm[0] != 0, strcmp(chosen[pass].family->name, "cudnn") == 0);
+    }
+    if (strcmp(families, wanted) != 0)
+        fail_msg("%s: %s, not %s", line, families, wanted);
+}
+
+/* As measured on an H100. */
+static const char *const direct_is_faster = "in=128x384x13x13 out=384 kernel=3x3 dtype=fp16 math=half layout=last";
+
+static void short_dense_kernels_in_16_bits_are_for_cudnn(void **state) {
+    conv_fft_context *const context = fake_context_create(FAKES_ALL, *state, false);
+    check_families(context, direct_is_faster, false, "cudnn,cudnn,cudnn");
+    check_families(context, direct_is_faster, true, "staged,staged,staged");
+    check_families(context, "in=128x384x13x13 out=384 kernel=3x3", false, "staged,staged,staged");
+    check_families(context, "in=128x384x13x13 out=384 kernel=3x3 dtype=fp16 math=fp32", false, "staged,staged,staged");
+    check_families(context, "in=64x128x56x56 out=128 kernel=7x7 pad=3 dtype=fp16 math=half", false,
+                   "staged,staged,staged");
+    check_families(context, "in=64x96x28x28 out=96 kernel=3x3 pad=1 groups=96 dtype=fp16 math=half", false,
+                   "toeplitz,toeplitz,toeplitz");
+    fake_context_destroy(context);
+}
+
+/* Without cuDNN, and with one that does not start. */
+static void without_cudnn_the_model_chooses_own_kernels(void **state) {
+    static const char *const folders[] = {FAKES_PLAIN, FAKES_PLAIN ":" FAKES "/failing_cudnn"};
+    for (int i = 0; i < 2; ++i) {
+        conv_fft_context *const context = fake_context_create(folders[i], *state, false);
+        check_families(context, direct_is_faster, false, "staged,staged,staged");
+        fake_context_destroy(context);
+    }
+}
+
+static void check_plan(conv_fft_context *context, int64_t own_kernels, uint64_t limit, const char *wanted) {
+    const conv_fft_problem problem = test_problem(direct_is_faster);
+    conv_fft_plan_options options;
+    conv_fft_plan *plan;
+    conv_fft_description d;
+    assert_int_equal(conv_fft_plan_options_init(&options), CONV_FFT_SUCCESS);
+    options.tuning = CONV_FFT_TUNE_OFF;
+    options.own_kernels = own_kernels;
+    options.workspace_limit = limit;
+    options.passes = CONV_FFT_FORWARD;
+    assert_int_equal(conv_fft_plan_create(context, &problem, &options, &plan), CONV_FFT_SUCCESS);
+    assert_int_equal(conv_fft_plan_describe(plan, CONV_FFT_FORWARD, &d), CONV_FFT_SUCCESS);
+    if (strncmp(d.strategy, wanted, strlen(wanted)) != 0)
+        fail_msg("%s, not %s", d.strategy, wanted);
+    conv_fft_plan_destroy(plan);
+}
+
+static void plans_have_own_kernels_if_asked(void **state) {
+    conv_fft_context *const context = fake_context_create(FAKES_ALL, *state, false);
+    check_plan(context, 0, 0, "cudnn algorithm=graph:");
+    check_plan(context, 1, 0, "staged ");
+    check_plan(context, 0, (uint64_t)1 << 40, "staged "); /* the workspace of an algorithm is not known in advance */
     fake_context_destroy(context);
 }
 
@@ -134,6 +204,9 @@ int main(void) {
         cmocka_unit_test(large_planes_are_fused_in_tiles),
         cmocka_unit_test(small_and_dense_layers_are_staged),
         cmocka_unit_test(depthwise_layers_have_their_families),
+        cmocka_unit_test(short_dense_kernels_in_16_bits_are_for_cudnn),
+        cmocka_unit_test(without_cudnn_the_model_chooses_own_kernels),
+        cmocka_unit_test(plans_have_own_kernels_if_asked),
     };
     return cmocka_run_group_tests(tests, scratch_create, scratch_remove);
 }

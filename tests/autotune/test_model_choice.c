@@ -45,7 +45,7 @@ static void choose(cf_device *device, const char *line, judged *j) {
         fail_msg("%s: %s", line, conv_fft_last_error());
     memset(strategy, 0, sizeof strategy);
     assert_int_equal(cf_layer_make(&problem, &layer), CONV_FFT_SUCCESS);
-    assert_int_equal(cf_choose_strategies(device, &layer, 0, strategy), CONV_FFT_SUCCESS);
+    assert_int_equal(cf_choose_strategies(device, &layer, 0, true, strategy), CONV_FFT_SUCCESS);
     for (int pass = 0; pass < CF_PASS_COUNT; ++pass)
         cf_strategy_format(&strategy[pass], problem.rank, text[pass], sizeof text[pass]);
     snprintf(j->chosen[0], STRATEGY_BYTES, "%s", text[CF_PASS_FORWARD]);

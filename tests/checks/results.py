@@ -58,6 +58,10 @@ def write_results(folder):
     (folder / "stages.csv").write_text("".join(stages))
     conv += [row("signals", "k31", "fprop", impl, ms, STAGED)
              for impl, ms in (("ours-staged", 2), ("tuned", 1.1), ("cudnn", 1))]
+    conv += [row("dense16", "alexnet-conv2", "fprop", impl, ms, STAGED, precision="bf16")
+             for impl, ms in (("ours-staged", 2), ("choice", 1.2), ("cudnn", 1))]
+    conv += [row("dense16", "alexnet-conv2", "bprop", impl, ms, STAGED, precision="bf16")
+             for impl, ms in (("ours-staged", 2), ("cudnn", 1))]
     for i in range(44):
         if i % 12 == 1:  # four headers, of two commits and three ways
             conv.append(LATER % (("c0ffee", "f00d")[i > 12], i // 12 + 2, min(3, i // 12 + 1)))
@@ -80,7 +84,7 @@ def write_results(folder):
 
 def table_faults(results, folder):
     parts = ("layers", "means", "errors", "errors-short", "summary-short", "grid", "kept", "stages", "products",
-             "tuned", "quality", "records", "warp", "1d", "fm", "picture-layers", "picture-grid")
+             "tuned", "quality", "records", "warp", "suite-dense16", "1d", "fm", "picture-layers", "picture-grid")
     kinds = ["some-gpu-summary", *("some-gpu/" + part for part in parts)]
     page, picture = folder / "page.md", folder / "pictures" / "some-gpu-layers.svg"
     picture.parent.mkdir()
@@ -119,6 +123,8 @@ def table_faults(results, folder):
               "| off | both | 2 | 1.414 | 50 % | 50 % | 100 % | 2.00 (g1, backward) | 0 |",
               "| 1-D 8 | 1.50 | 3.00 | **1.20** | 1.50 | 3.00 | **1.20** |",
               "| 1d-n8-b16 | c2r | 1.1 | 2 | 1 | **1.82** | 0.91 |",
+              "| dense16 | alexnet-conv2 | bf16 | first | fprop | 2 | 1 | 0.5 | 1.0e-07 | cudnn, 1.20 |",
+              "| dense16 | alexnet-conv2 | bf16 | first | bprop | 2 | 1 | 0.5 | 1.0e-07 | ours, 2.00 |",
               "](pictures/some-gpu-layers.svg)", "No picture yet.", "No results yet.", "No records yet."]
     yield from ("no line %r in\n%s" % (line, text) for line in wanted if line not in text)
     if "| grid | g001" in text:

@@ -79,9 +79,11 @@ static void close_ours(bench_impl *impl) {
     free(o);
 }
 
-/* The strategy lines of the passes. An empty line leaves the choice to the library. */
+/* The strategy lines of the passes. An empty line leaves the choice to the library, which may take algorithms of
+ * cuDNN if any_library is set. */
 typedef struct forced {
     char line[3][256];
+    bool any_library;
 } forced;
 
 /* Make a plan for the one pass, as a user does who runs no other. Plans with kept spectra are for all passes. */
@@ -94,6 +96,7 @@ static conv_fft_status create_plan(conv_fft_context *context, const conv_fft_pro
     options.passes = kept ? CONV_FFT_ALL_PASSES : pass;
     options.keep = kept ? CONV_FFT_OPERAND_X | CONV_FFT_OPERAND_W : 0;
     options.tuning = tuning;
+    options.own_kernels = tuning < CONV_FFT_TUNE_MEASURE && !(force && force->any_library);
     return status == CONV_FFT_SUCCESS ? conv_fft_plan_create(context, problem, &options, plan) : status;
 }
 
@@ -168,6 +171,17 @@ bool bench_ours_open(bench_impl *impl, const bench_job *job) {
 
 bool bench_tuned_open(bench_impl *impl, const bench_job *job) {
     return open_ours(impl, job, "tuned", CONV_FFT_TUNE_MEASURE, job->kept, NULL);
+}
+
+/* Where it is no algorithm of cuDNN, it is measured as bench_ours_open(). */
+bool bench_choice_open(bench_impl *impl, const bench_job *job) {
+    const forced any = {.any_library = true};
+    if (!open_ours(impl, job, "choice", CONV_FFT_TUNE_OFF, job->kept, &any))
+        return false;
+    if (strncmp(impl->strategy, "cudnn ", 6) == 0)
+        return true;
+    close_ours(impl);
+    return false;
 }
 
 bool bench_unkept_open(bench_impl *impl, const bench_job *job) {

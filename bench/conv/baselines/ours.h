@@ -7,6 +7,9 @@
 
 bool bench_ours_open(bench_impl *impl, const bench_job *job);
 
+/* The algorithm of cuDNN that the cost model chooses. It writes no message if the model chooses another family. */
+bool bench_choice_open(bench_impl *impl, const bench_job *job);
+
 /* The plan that the library finds by measurement. */
 bool bench_tuned_open(bench_impl *impl, const bench_job *job);
 

@@ -6,6 +6,7 @@
  */
 #include "autotune/model/choose.h"
 
+#include "autotune/model/baseline.h"
 #include "autotune/model/cost_model.h"
 #include "autotune/search/search_space.h"
 #include "conv/plan/family.h"
@@ -35,6 +36,7 @@ typedef struct search {
     const cf_layer *layer;
     const cf_device *device;
     int passes, keep;
+    cf_device *asked; /* for algorithms of other libraries; NULL: only strategies of this library are considered */
     uint64_t limit;
     bool smallest; /* look for the smallest workspace instead of the least time */
     double best;
@@ -205,9 +207,9 @@ static double staged_seconds(const search *q, int pass, double *gy) {
     return cf_model_seconds(cost);
 }
 
-/* Take fused strategies for passes where they cost less, or that have no staged strategy. False: some pass has neither.
- * Both gradients are considered together: staged strategies share the transform of gy, and fused ones may share its
- * planes. */
+/* Take fused strategies, or those in their place, for passes where they cost less, or that have no staged strategy.
+ * False: some pass has neither. Both gradients are considered together: staged strategies share the transform of gy,
+ * and fused ones may share its planes. */
 static bool take_fused(search *q) {
     double staged[CF_PASS_COUNT], gy = 0.0;
     const bool have_staged = q->best < HUGE_VAL;
@@ -219,6 +221,8 @@ static bool take_fused(search *q) {
     for (int pass = 0; pass < CF_PASS_COUNT; ++pass) {
         choose_fused(q, pass, pass == CF_PASS_FORWARD ? staged[pass] : gradients);
         choose_single(q, pass);
+        if (q->asked && (q->passes & 1 << pass))
+            cf_choose_baseline(q->layer, q->asked, pass, staged[pass], &q->fused[pass], &q->fused_seconds[pass]);
     }
     const double transpose =
         cf_model_shared_transpose(q->layer, q->device, &q->fused[CF_PASS_DATA], &q->fused[CF_PASS_WEIGHTS]);
@@ -372,7 +376,12 @@ conv_fft_status cf_choose_plan(conv_fft_context *context, const cf_layer *layer,
      * workspace of spectra; then none. */
     uint64_t fastest, over, smallest;
     q.limit = UINT64_MAX;
+    q.asked = options->own_kernels || options->workspace_limit ? NULL : context->device;
     conv_fft_status status = try_plan(context, &q, options, &fastest, plan);
+    if (status != CONV_FFT_SUCCESS && q.asked) { /* the other library may have failed */
+        q.asked = NULL;
+        status = try_plan(context, &q, options, &fastest, plan);
+    }
     if (fastest == 0 || q.passes == 0)
         return status;
     /* The memory of a plan besides its spectra is known only when the plan is made. If it is too much, try with a lower
@@ -394,12 +403,13 @@ conv_fft_status cf_choose_plan(conv_fft_context *context, const cf_layer *layer,
     return cf_fail_workspace_limit(options->workspace_limit, smaller_known(smaller_known(fastest, smallest), over));
 }
 
-conv_fft_status cf_choose_strategies(const cf_device *device, const cf_layer *layer, int keep,
+conv_fft_status cf_choose_strategies(cf_device *device, const cf_layer *layer, int keep, bool own_kernels,
                                      cf_strategy strategy[CF_PASS_COUNT]) {
     search q;
     memset(&q, 0, sizeof q);
     q.layer = layer;
     q.device = device;
+    q.asked = own_kernels ? NULL : device;
     q.keep = keep;
     q.passes = CONV_FFT_ALL_PASSES;
     q.limit = UINT64_MAX;

@@ -11,9 +11,9 @@
 conv_fft_status cf_choose_plan(conv_fft_context *context, const cf_layer *layer, const conv_fft_plan_options *options,
                                int chosen, const cf_strategy strategy[CF_PASS_COUNT], conv_fft_plan **plan);
 
-/* What the model chooses for all passes of a layer together, with any workspace. INVALID_ARGUMENT: no strategy
- * runs it. */
-conv_fft_status cf_choose_strategies(const cf_device *device, const cf_layer *layer, int keep,
+/* What the model chooses for all passes of a layer together, with any workspace. own_kernels: without algorithms of
+ * other libraries. INVALID_ARGUMENT: no strategy runs it. */
+conv_fft_status cf_choose_strategies(cf_device *device, const cf_layer *layer, int keep, bool own_kernels,
                                      cf_strategy strategy[CF_PASS_COUNT]);
 
 #endif

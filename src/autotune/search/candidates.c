@@ -135,8 +135,8 @@ static bool same_strategies(const cf_tuning_job *job, const cf_candidate *a, con
  * have them yet. */
 static conv_fft_status add_choice(const cf_tuning_job *job, cf_candidates *list) {
     cf_candidate c = cf_candidate_new();
-    if (job->workspace_limit != 0 ||
-        cf_choose_strategies(job->context->device, job->layer, job->keep, c.strategy) != CONV_FFT_SUCCESS)
+    if (job->workspace_limit != 0 || cf_choose_strategies(job->context->device, job->layer, job->keep, job->own_kernels,
+                                                          c.strategy) != CONV_FFT_SUCCESS)
         return CONV_FFT_SUCCESS;
     for (size_t i = 0; i < list->count; ++i)
         if (same_strategies(job, &list->items[i], &c)) {

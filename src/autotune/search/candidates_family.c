@@ -44,8 +44,8 @@ conv_fft_status cf_candidates_add_family(const cf_tuning_job *job, const cf_fami
     int max_count = 0;
     bool complete = true;
     cf_strategy choice[CF_PASS_COUNT];
-    const bool fills = !family->baseline &&
-                       cf_choose_strategies(job->context->device, job->layer, job->keep, choice) == CONV_FFT_SUCCESS;
+    const bool fills = !family->baseline && cf_choose_strategies(job->context->device, job->layer, job->keep, true,
+                                                                 choice) == CONV_FFT_SUCCESS;
     for (int pass = 0; pass < CF_PASS_COUNT && status == CONV_FFT_SUCCESS; ++pass) {
         if (!(job->passes & 1 << pass))
             continue;

@@ -175,6 +175,7 @@ cf_workspace cf_cudnn_workspace(const conv_fft_plan *plan, int set, int64_t rows
 void cf_cudnn_predict(const cf_layer *layer, const cf_device *device, int pass, const cf_strategy *strategy,
                       cf_stage_cost cost[CF_STAGE_COUNT]);
 conv_fft_status cf_cudnn_run(const conv_fft_plan *plan, int set, const cf_call *call);
+double cf_cudnn_first_seconds(const cf_layer *layer, const cf_device *device, int pass);
 conv_fft_status cf_cudnn_candidates(const cf_layer *layer, cf_device *device, int pass,
                                     bool (*visit)(const cf_strategy *strategy, void *user), void *user);
 

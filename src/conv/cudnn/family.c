@@ -21,4 +21,5 @@ const cf_family cf_cudnn_family = {.name = "cudnn",
                                    .workspace = cf_cudnn_workspace,
                                    .run = cf_cudnn_run,
                                    .predict = cf_cudnn_predict,
-                                   .candidates = cf_cudnn_candidates};
+                                   .candidates = cf_cudnn_candidates,
+                                   .first_seconds = cf_cudnn_first_seconds};

@@ -53,6 +53,9 @@ struct cf_family {
     /* Call `visit` with the strategies that are worth a try, the most promising first, until it returns false. */
     conv_fft_status (*candidates)(const cf_layer *layer, cf_device *device, int pass,
                                   bool (*visit)(const cf_strategy *strategy, void *user), void *user);
+    /* The time of the first of these strategies, as far as it is known without measuring; HUGE_VAL: it is not. NULL: it
+     * never is, and the cost model does not choose the family. */
+    double (*first_seconds)(const cf_layer *layer, const cf_device *device, int pass);
     /* Whether both gradients of a prepared plan run as one. NULL: they do if they share the spectrum of gy. */
     bool (*shares_gy)(const conv_fft_plan *plan);
     /* Whether a run of these passes, which include backward weights, also gives the gradient of the bias. NULL: it

@@ -77,6 +77,15 @@ void cf_cost_spectra(const cf_layer *layer, const cf_device *device, int pass, c
         const double tensor = cf_cost_elements(extents[operand]) * (double)cf_dtype_bytes(tensors[operand]->dtype);
         const cf_axis_window rows = cf_axis_window_make(&layer->axis[2], &grid, cf_pass_table[pass].role[operand]);
         place.odd = cf_window_overlaps(&rows) && rows.tile_step % 4 != 0;
+        place.result = result;
+        place.overlaps = place.strided = false;
+        for (int a = 0; a < 3; ++a) {
+            const cf_axis_grid of_axis = cf_strategy_grid(strategy, a);
+            const cf_axis_window part =
+                cf_axis_window_make(&layer->axis[a], &of_axis, cf_pass_table[pass].role[operand]);
+            place.overlaps = place.overlaps || cf_window_overlaps(&part);
+            place.strided = place.strided || layer->axis[a].stride > 1;
+        }
         const bool dense =
             operand == CF_W && !result && cf_cost_dense_transform(device, &s[operand], tensors[operand], tensor, own);
         if (!dense)

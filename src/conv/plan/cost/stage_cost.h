@@ -20,9 +20,11 @@ double cf_cost_plane_seconds(const cf_device *device, double points);
 
 /* The geometry of a window, as far as it decides how fast a transform moves the tensor. */
 typedef struct cf_placement {
-    bool whole;   /* there is one tile */
-    bool vectors; /* rows of x can be moved eight bytes at a time, or the layout is channels-last */
-    bool odd;     /* tiles overlap along rows and do not all begin at multiples of four numbers */
+    bool whole;             /* there is one tile */
+    bool vectors;           /* rows of x can be moved eight bytes at a time, or the layout is channels-last */
+    bool odd;               /* tiles overlap along rows and do not all begin at multiples of four numbers */
+    bool overlaps, strided; /* tiles overlap; the stride of an axis is not one */
+    bool result;
 } cf_placement;
 
 /* transform_cost.c: the transform of an operand. n real points count 2.5 n log2 n operations. */

@@ -61,13 +61,21 @@ static double two_kernel_factor(int operand, const cf_placement *place) {
     return operand == CF_W ? 0.6 : place->odd ? 1.6 : 1.3;
 }
 
-/* The factor of planes with 16-bit spectra that are parts of larger planes. */
-static double part_factor(const cf_device *device, const cf_spectrum *s, int operand, double points,
-                          const cf_placement *place) {
-    const bool part = !place->whole && s->basis[0] == 1 && s->basis[1] > 1 && operand != CF_W && device->is_gpu &&
-                      cf_dtype_bytes(s->dtype) == 2;
-    return !part ? 1.0 : points <= 256.0 ? 2.0 : 1.25;
+/* Planes with 16-bit spectra. */
+static bool is_plane(const cf_device *device, const cf_spectrum *s, int operand) {
+    return device->is_gpu && cf_dtype_bytes(s->dtype) == 2 && s->basis[0] == 1 && s->basis[1] > 1 && operand != CF_W;
 }
+
+/* Their factor if they are parts of larger planes. In shared memory overlapping parts read some rows twice, and most
+ * rows begin between multiples of four numbers. On tensor cores only phases of a stride take longer. */
+static double part_factor(double points, bool products, const cf_placement *place) {
+    if (place->whole || (products && !place->strided))
+        return 1.0;
+    return points <= 256.0 || (place->overlaps && !products) ? 2.0 : products ? 1.4 : 1.25;
+}
+
+/* In shared memory a block takes so many of them, and little of its time overlaps. */
+static double planes_of_block(bool result) { return result ? 4.0 : 8.0; }
 
 cf_stage_cost cf_cost_transform(const cf_device *device, const cf_spectrum *s, int operand, const cf_tensor *tensor,
                                 double tensor_bytes, const cf_placement *place) {
@@ -88,13 +96,16 @@ cf_stage_cost cf_cost_transform(const cf_device *device, const cf_spectrum *s, i
     cf_stage_cost cost = cf_cost_of(device, tensor_bytes + spectrum_bytes, operations + planes * (points + extra),
                                     transform_rate(device, s, operand, tensor));
     const double line_blocks = lines ? line_factor(points, place) : 1.0;
-    const double parts = part_factor(device, s, operand, points, place);
+    const bool plane = is_plane(device, s, operand);
+    const double parts = plane ? part_factor(points, products, place) : 1.0;
     const bool two = cf_cost_is_large(device, s) && cf_dtype_bytes(s->dtype) == 2;
     const double two_kernels = two ? two_kernel_factor(operand, place) : 1.0;
     cost.seconds =
         solid * two_kernels * line_blocks * parts * (cost.seconds - device->stage_seconds) + device->stage_seconds;
     if (s->basis[1] > 1 && !two)
-        cost.seconds = fmax(cost.seconds, cf_cost_plane_seconds(device, points) + device->stage_seconds);
+        cost.seconds = fmax(cost.seconds, (plane && !products ? planes_of_block(place->result) : 1.0) *
+                                                  cf_cost_plane_seconds(device, points) +
+                                              device->stage_seconds);
     /* Planes and long lines in channels-last layout are read as single numbers of several lines. */
     const bool strided = device->is_gpu && tensor->channel_stride == 1 && tensor->axis_stride[2] != 1 &&
                          (s->basis[1] > 1 || points > 512.0);
