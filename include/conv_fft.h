@@ -426,7 +426,7 @@ typedef struct conv_fft_description {
     char strategy[256]; /**< the strategy line; for CONV_FFT_BACKWARD that of the weights pass */
     int64_t basis[CONV_FFT_MAX_RANK];
     int64_t tiles[CONV_FFT_MAX_RANK];
-    int shares_gy; /**< CONV_FFT_BACKWARD: 1 if gy is transformed once for both gradients */
+    int shares_gy; /**< CONV_FFT_BACKWARD: 1 if gy is read or transformed once for both gradients */
     uint64_t workspace_bytes;
     double predicted_ms; /**< sum of the stages; negative: one of them has no prediction */
     double measured_ms;  /**< sum of the stages, or the tuner's time (without bias and gbias); negative: not measured */

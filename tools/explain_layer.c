@@ -63,7 +63,10 @@ static void print_pass(const pass_view *v, int rank, bool verbose) {
             printf(", ");
         }
     }
-    printf("workspace %s bytes%s\n", size_text(d->workspace_bytes, size), d->shares_gy ? ", gy transformed once" : "");
+    printf("workspace %s bytes%s\n", size_text(d->workspace_bytes, size),
+           !d->shares_gy  ? ""
+           : has_basis(v) ? ", gy transformed once"
+                          : ", gy read once");
     printf("    %-16s %12s %12s %13s %12s\n", "stage", "MB", "Mflop", "predicted ms", "measured ms");
     for (int i = 0; i < d->stage_count; ++i) {
         const conv_fft_stage *s = &d->stages[i];

@@ -36,7 +36,7 @@ static void model_set(const conv_fft_plan *plan, int set, cf_stage_cost cost[CF_
 /* Whether one kernel computes both gradients. */
 static bool is_one_kernel(const conv_fft_plan *plan, int set) {
     return set == CONV_FFT_BACKWARD && plan->shares_gy &&
-           plan->pass[CF_PASS_WEIGHTS].strategy.family->search_space == CF_SEARCH_KERNELS;
+           plan->pass[CF_PASS_WEIGHTS].strategy.family->search_space != CF_SEARCH_SPECTRA;
 }
 
 /* Add the cost of stage `gone` to stage `left`: one launch computes both, and cf_staged_run() and cf_long1d_run()
@@ -71,8 +71,13 @@ static void join_pairs(const conv_fft_plan *plan, int set, cf_stage_cost cost[CF
     if ((set & CONV_FFT_BACKWARD_WEIGHTS) && plan->pass[CF_PASS_WEIGHTS].pair &&
         !((set & CONV_FFT_BACKWARD_DATA) && plan->shares_gy))
         join(plan, CF_STAGE_LOAD_X, CF_STAGE_LOAD_GY, cost);
-    if (is_one_kernel(plan, set))
+    if (is_one_kernel(plan, set)) {
         join(plan, CF_STAGE_CONVOLVE_GX, CF_STAGE_CONVOLVE_GW, cost);
+        if (plan->pass[CF_PASS_WEIGHTS].strategy.family->saved_seconds) { /* model_set() has subtracted the launch */
+            cost[CF_STAGE_CONVOLVE_GW].seconds += plan->device->stage_seconds;
+            cost[CF_STAGE_CONVOLVE_GW].bytes -= cf_cost_gy_bytes(&plan->layer);
+        }
+    }
 }
 
 void cf_describe(const conv_fft_plan *plan, int set, const double *seconds, conv_fft_description *description) {

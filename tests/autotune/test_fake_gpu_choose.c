@@ -198,8 +198,39 @@ static void plans_have_own_kernels_if_asked(void **state) {
     fake_context_destroy(context);
 }
 
+/* A call for both gradients of a signal with channels first is one kernel, if it has few taps. */
+static void both_gradients_of_signals_are_one_kernel(void **state) {
+    static const struct {
+        const char *line;
+        bool one;
+    } cases[] = {{"in=4x4096x8192 out=4096 groups=4096 kernel=4 pad=3:0 dtype=bf16", true},
+                 {"in=4x4096x8192 out=4096 groups=4096 kernel=128 pad=127:0 dtype=fp16", true},
+                 {"in=4x4096x8192 out=4096 groups=4096 kernel=4 pad=3:0", true},
+                 {"in=4x4096x8192 out=4096 groups=4096 kernel=64 pad=63:0", false},
+                 {"in=64x96x56x56 out=96 groups=96 kernel=7x7 pad=3 dtype=fp16", false}};
+    conv_fft_context *const context = fake_context_create(FAKES_PLAIN, *state, false);
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; ++i) {
+        const conv_fft_problem problem = test_problem(cases[i].line);
+        conv_fft_plan *const plan = test_plan(context, &problem, NULL);
+        conv_fft_description d;
+        assert_non_null(plan);
+        assert_int_equal(conv_fft_plan_describe(plan, CONV_FFT_BACKWARD, &d), CONV_FFT_SUCCESS);
+        int stages = 0;
+        bool named = false;
+        for (; stages < d.stage_count; ++stages)
+            named = named || strcmp(d.stages[stages].name, "convolve gx, gw") == 0;
+        if (d.shares_gy != cases[i].one || named != cases[i].one || (stages == 1) != cases[i].one)
+            fail_msg("%s: shares gy %d, %d stages", cases[i].line, d.shares_gy, stages);
+        const cf_strategy *data = &plan->pass[CF_PASS_DATA].strategy, *weights = &plan->pass[CF_PASS_WEIGHTS].strategy;
+        assert_int_equal(cf_model_shared_transpose(&plan->layer, context->device, data, weights) > 0.0, cases[i].one);
+        conv_fft_plan_destroy(plan);
+    }
+    fake_context_destroy(context);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(both_gradients_of_signals_are_one_kernel),
         cmocka_unit_test(depthwise_planes_are_fused),
         cmocka_unit_test(large_planes_are_fused_in_tiles),
         cmocka_unit_test(small_and_dense_layers_are_staged),

@@ -219,6 +219,76 @@ static void passes_are_cut_for_the_gpu(void **unused) {
     assert_true(served > 4000 && fitting > served * 9 / 10 && in_place > 400 && small > 60);
 }
 
+/* What the kernel for both gradients relies on: both have the same tiles, which cover x and y. The tile of gy begins so
+ * many whole units before that of gx. */
+static void check_both(const char *line, const cf_layer *layer, const cf_toeplitz_both *both,
+                       const cf_gpu_properties *properties, bool any) {
+    const cf_toeplitz_config *d = &both->data, *w = &both->weights;
+    const cf_toeplitz_tile x = cf_toeplitz_tile_of(w->x.rows, w->x.units, w->x.step),
+                           gy = cf_toeplitz_tile_of(d->x.rows, d->x.units, d->x.step);
+    const int64_t covered = d->tiles_across * 16 * d->warps * d->width,
+                  out = 16 * d->warps * cf_toeplitz_out_pitch(d->blocks, d->x.numbers);
+    cf_toeplitz_config alone;
+    assert_int_equal(cf_toeplitz_configure(layer, CF_PASS_WEIGHTS, properties, any, &alone), CONV_FFT_SUCCESS);
+    const bool good =
+        d->line && w->line && d->width == w->width && d->warps == w->warps && d->tiles_across == w->tiles_across &&
+        covered >= layer->axis[2].input && covered >= layer->axis[2].output && d->planes == 1 && w->planes == 1 &&
+        w->shares == 1 && memcmp(&w->y, &d->x, sizeof d->x) == 0 && w->before * d->x.numbers == d->column_pad &&
+        w->before + d->x.step <= d->x.units && both->shared <= properties->shared_per_block &&
+        both->shared >= 32 * (cf_max(x.size, out) + gy.size) && both->shared >= 512 * w->warps * w->reach &&
+        w->threads == d->threads && w->grid[0] == alone.grid[0] && w->grid[1] == alone.grid[1] &&
+        (!any || (d->x.granule == 1 && w->x.granule == 1 && d->y.granule == 1));
+    if (!good)
+        fail_msg("%s, both gradients", line);
+}
+
+static void both_gradients_are_one_kernel(void **unused) {
+    (void)unused;
+    const cf_gpu_properties properties = gpu_properties_of("data/gpus/h200.txt");
+    static const struct {
+        const char *problem;
+        bool both;
+    } cases[] = {
+        {"in=4x4096x8192 out=4096 groups=4096 kernel=4 pad=3:0 dtype=bf16", true},
+        {"in=4x4096x8192 out=4096 groups=4096 kernel=128 pad=127:0 dtype=fp16", true},
+        {"in=4x4096x8192 out=4096 groups=4096 kernel=192 pad=191:0 dtype=fp16", false},
+        {"in=4x4096x8192 out=4096 groups=4096 kernel=31 pad=15 dtype=fp16", true},
+        {"in=4x4096x8192 out=4096 groups=4096 kernel=4 pad=3:0", true},
+        {"in=4x4096x8192 out=4096 groups=4096 kernel=32 pad=31:0", true},
+        {"in=4x4096x8192 out=4096 groups=4096 kernel=64 pad=63:0", false},
+        {"in=4x4096x8192 out=4096 groups=4096 kernel=32 pad=31:0 math=tf32", true},
+        {"in=4x4096x8192 out=4096 groups=4096 kernel=4 pad=3:0 dtype=bf16 layout=last", false},
+        {"in=64x96x56x56 out=96 groups=96 kernel=7x7 pad=3 dtype=fp16", false},
+        {"in=4x512x8x8x8 out=512 groups=512 kernel=3x3x3 pad=1 dtype=fp16", false},
+    };
+    cf_layer layer;
+    cf_toeplitz_both both;
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; ++i) {
+        assert_true(make(cases[i].problem, &layer));
+        if (cf_toeplitz_configure_both(&layer, &properties, false, &both) != cases[i].both)
+            fail_msg("%s", cases[i].problem);
+    }
+    static const char *const types[] = {"fp16", "bf16 gw=fp32", "fp32", "fp32 math=tf32"};
+    generator g = test_generator(3);
+    int found = 0;
+    for (int i = 0; i < 1000; ++i) {
+        char line[256];
+        const int taps = (int)random_int(&g, 1, 160), groups = (int)random_int(&g, 2, 5000);
+        const int after = random_once_in(&g, 3) ? (int)random_int(&g, 0, taps - 1) : 0;
+        snprintf(line, sizeof line, "in=%dx%dx%d out=%d groups=%d kernel=%d pad=%d:%d dtype=%s",
+                 (int)random_int(&g, 1, 70), groups, (int)random_int(&g, 1, 40000), groups, groups, taps,
+                 taps - 1 - after, after, types[random_int(&g, 0, 3)]);
+        if (!make(line, &layer))
+            continue;
+        for (int any = 0; any < 2; ++any)
+            if (cf_toeplitz_configure_both(&layer, &properties, any, &both)) {
+                ++found;
+                check_both(line, &layer, &both, &properties, any);
+            }
+    }
+    assert_true(found > 400);
+}
+
 /* Volumes: tiles and parts cover all outputs, and tiles hold what their warps read. */
 static void volumes_are_cut_for_the_gpu(void **unused) {
     (void)unused;
@@ -273,7 +343,7 @@ static void known_layers_have_their_configuration(void **unused) {
         {"in=64x96x112x112 out=96 groups=96 kernel=7x7 pad=3 dtype=fp16", 0, 4, 1, 1, 1, 4, 8, 0},
         {"in=64x96x56x56 out=96 groups=96 kernel=11x11 pad=5 dtype=fp16 layout=last", 0, 1, 16, 0, 2, 2, 2, 0},
         {"in=64x8x56x56 out=8 groups=8 kernel=11x11 pad=5 dtype=fp16 layout=last", 0, 1, 8, 0, 2, 2, 2, 0},
-        {"in=4x4096x8192 out=4096 groups=4096 kernel=128 pad=127:0 dtype=bf16", 0, 2, 1, 1, 9, 8, 8, 0},
+        {"in=4x4096x8192 out=4096 groups=4096 kernel=128 pad=127:0 dtype=bf16", 0, 4, 1, 1, 9, 8, 8, 0},
         {"in=4x4096x8192 out=4096 groups=4096 kernel=128 pad=127:0", 0, 4, 1, 1, 17, 4, 4, 0},
         {"in=4x4096x8192 out=4096 groups=4096 kernel=32 pad=31:0", 1, 4, 1, 0, 5, 4, 4, 0},
         {"in=64x96x56x56 out=96 groups=96 kernel=7x7 pad=3", 0, 4, 1, 1, 2, 4, 4, 1},
@@ -357,6 +427,7 @@ int main(void) {
         cmocka_unit_test(serves_short_kernels_of_single_channels),
         cmocka_unit_test(layers_whose_elements_lie_apart_are_refused),
         cmocka_unit_test(passes_are_cut_for_the_gpu),
+        cmocka_unit_test(both_gradients_are_one_kernel),
         cmocka_unit_test(volumes_are_cut_for_the_gpu),
         cmocka_unit_test(known_layers_have_their_configuration),
         cmocka_unit_test(operands_of_fp32_signals_fit_registers),

@@ -75,6 +75,9 @@ static const char *const toeplitz_problems[] = {
     "in=2x2x4096 out=2 groups=2 kernel=256 pad=255:0 dtype=bf16",
     "in=3x4x1000 out=4 groups=4 kernel=9 pad=4 stride=2 dtype=fp16",
     "in=3x4x37 out=4 groups=4 kernel=37 pad=36:0 dtype=fp16",
+    "in=2x3x17000 out=3 groups=3 kernel=17 pad=0:16 dtype=fp16",
+    "in=40x2x1024 out=2 groups=2 kernel=5 pad=4:0 dtype=bf16 gw=fp32",
+    "in=5x4x1003 out=4 groups=4 kernel=7 pad=6:0 dtype=fp16 w=fp32 math=half",
     "in=4x24x2048 out=24 groups=24 kernel=4 pad=3:0 layout=last dtype=bf16",
     "in=3x11x500 out=11 groups=11 kernel=64 pad=63:0 layout=last dtype=fp16",
     /* Volumes: of one tile, of several, with parts of the depths; rows at all alignments; kernels of all parities. */
@@ -179,6 +182,8 @@ static void check_family(const char *family, const char *line, int64_t i) {
     }
     if (plan)
         layer_check_all(&l, plan);
+    if (plan && strcmp(family, "toeplitz") == 0 && is_feasible(family, line, 1))
+        layer_check_same_bits(&l, plan);
     conv_fft_plan_destroy(plan);
     layer_destroy(&l);
 }
@@ -239,6 +244,39 @@ static void random_volumes_of_family_toeplitz(void **state) {
     assert_int_equal(case_failures(), 0);
 }
 
+/* Random signals: causal ones, whose gradients mostly are one kernel, and others. */
+enum {
+    RANDOM_SIGNALS = 24
+};
+static char random_signals[RANDOM_SIGNALS][192];
+
+static void check_signal(int64_t i, void *unused) {
+    (void)unused;
+    check_family("toeplitz", random_signals[i], i);
+}
+
+static void random_signals_of_family_toeplitz(void **state) {
+    NEED_DEVICE(state);
+    static const char *const types[] = {"dtype=fp16",         "dtype=bf16", "dtype=fp16 w=fp32 math=half",
+                                        "dtype=bf16 gw=fp32", "math=fp32",  "math=tf32"};
+    case_list list = {.name = "gpu_layers_signals"};
+    generator g = test_generator(2);
+    for (int i = 0; i < RANDOM_SIGNALS; i++) {
+        const int samples = (int)random_int(&g, 1, 9), groups = (int)random_int(&g, 2, 300),
+                  kernel = (int)random_int(&g, 1, random_once_in(&g, 3) ? 128 : 12),
+                  before = random_once_in(&g, 3) ? (int)random_int(&g, 0, kernel - 1) : kernel - 1;
+        int input = (int)random_int(&g, kernel, random_once_in(&g, 2) ? 20000 / samples : 1500);
+        if (random_once_in(&g, 2))
+            input = (input + 7) / 8 * 8;
+        snprintf(random_signals[i], sizeof random_signals[i], "in=%dx%dx%d out=%d groups=%d kernel=%d pad=%d:%d %s",
+                 samples, groups, input, groups, groups, kernel, before, kernel - 1 - before,
+                 types[random_int(&g, 0, 5)]);
+        case_list_add(&list, "%s", random_signals[i]);
+    }
+    device_each(&list, check_signal, NULL);
+    assert_int_equal(case_failures(), 0);
+}
+
 static void layers_of_family_spatial(void **state) {
     NEED_DEVICE(state);
     case_list list = {.name = "gpu_layers_spatial"};
@@ -252,6 +290,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(layers_of_family_toeplitz),
         cmocka_unit_test(random_volumes_of_family_toeplitz),
+        cmocka_unit_test(random_signals_of_family_toeplitz),
         cmocka_unit_test(layers_of_family_spatial),
     };
     gpu_read_filters();

@@ -81,10 +81,29 @@ static void add_pass(nvrtc_list *list, const char *problem, int pass, bool any_a
     }
 }
 
+static void add_both(nvrtc_list *list, const char *problem, bool any_alignment, const cf_gpu_properties *properties) {
+    conv_fft_problem p;
+    cf_layer layer;
+    cf_toeplitz_both both;
+    const char *why;
+    char name[256];
+    assert_int_equal(conv_fft_problem_parse(problem, &p, NULL, 0), CONV_FFT_SUCCESS);
+    assert_int_equal(cf_layer_make(&p, &layer), CONV_FFT_SUCCESS);
+    if (!cf_toeplitz_serves(&layer, CF_PASS_DATA, &why) || !cf_toeplitz_serves(&layer, CF_PASS_WEIGHTS, &why) ||
+        !cf_toeplitz_configure_both(&layer, properties, any_alignment, &both))
+        return;
+    snprintf(name, sizeof name, "%s, both gradients%s", problem, any_alignment ? ", any alignment" : "");
+    nvrtc_kernel *const kernel = nvrtc_list_add(list, properties, ALLOWED, "both gradients", name);
+    assert_int_equal(cf_toeplitz_both_source(&both, &kernel->source), CONV_FFT_SUCCESS);
+}
+
 static void add_kernels(nvrtc_list *list) {
     static const char *const gpus[] = {"data/gpus/h200.txt", "data/gpus/a100.txt"};
     for (int g = 0; g < 2; ++g) {
         const cf_gpu_properties properties = gpu_properties_of(gpus[g]);
+        for (size_t i = 0; i < sizeof problems / sizeof problems[0]; ++i)
+            for (int any = 0; any < 2; ++any)
+                add_both(list, problems[i], any, &properties);
         for (size_t i = 0; i < sizeof problems / sizeof problems[0]; ++i)
             for (int pass = 0; pass < CF_PASS_COUNT; ++pass)
                 for (int any = 0; any < 2; ++any)

@@ -8,6 +8,7 @@
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 /* Worst ratios, by the arithmetic inside, whose roundoffs differ, and the type of the compared tensor. */
 static const char *const arithmetics[] = {"", "tf32 ", "half "};
@@ -183,6 +184,31 @@ bool layer_check_backward(layer *l, const conv_fft_plan *plan, const backward_ca
     ok = check_wanted(l, &l->gw, c->gw, add_gw, call) && ok;
     ok = check_wanted(l, &l->gbias, c->gbias, add_gbias, call) && ok;
     return check_inputs(l, call) && ok;
+}
+
+/* The values of a tensor, in memory that the caller frees. */
+static double *copy_of(const tensor *t) {
+    double *const values = test_alloc((size_t)t->count * sizeof *values);
+    tensor_get(t, values);
+    return values;
+}
+
+bool layer_check_same_bits(layer *l, const conv_fft_plan *plan) {
+    const backward_call joint = {.gx = true, .gw = true}, separate = {.gx = true, .gw = true, .separate = true};
+    const tensor *const results[] = {&l->gx.tensor, &l->gw.tensor};
+    double *values[2];
+    bool ok = layer_check_backward(l, plan, &separate);
+    for (int i = 0; i < 2; i++)
+        values[i] = copy_of(results[i]);
+    ok = layer_check_backward(l, plan, &joint) && ok;
+    for (int i = 0; i < 2; i++) {
+        double *const others = copy_of(results[i]);
+        if (memcmp(values[i], others, (size_t)results[i]->count * sizeof *others) != 0)
+            ok = case_fail("%s of a joint call has other bits than that of a separate call", i ? "gw" : "gx");
+        free(others);
+        free(values[i]);
+    }
+    return ok;
 }
 
 /* The product <a, b> of the contents of two tensors. */

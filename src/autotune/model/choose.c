@@ -179,8 +179,10 @@ static void choose_fused(search *q, int pass, double useless) {
     }
 }
 
-/* Take the only strategy of a family if it takes less time than the best fused one. */
+/* Take the only strategy of a family if it takes less time than the best fused one. For the gradient of the weights,
+ * count what it saves beside the strategy of the gradient of x. */
 static void choose_single(search *q, int pass) {
+    double best = q->fused_seconds[pass];
     for (int i = 0; cf_families[i]; ++i) {
         cf_stage_cost cost[CF_STAGE_COUNT];
         const char *why;
@@ -189,8 +191,12 @@ static void choose_single(search *q, int pass) {
             !s.family->feasible(q->layer, pass, &s, &why) || !s.family->runs_on(q->device, q->layer, pass, &s, &why))
             continue;
         cf_model_pass(q->layer, q->device, pass, &s, cost);
-        const double seconds = cf_model_seconds(cost);
-        if (seconds < q->fused_seconds[pass]) {
+        const double seconds = cf_model_seconds(cost),
+                     saved = pass == CF_PASS_WEIGHTS && (q->passes & CONV_FFT_BACKWARD_DATA)
+                                 ? cf_model_shared_transpose(q->layer, q->device, &q->fused[CF_PASS_DATA], &s)
+                                 : 0.0;
+        if (seconds - saved < best) {
+            best = seconds - saved;
             q->fused_seconds[pass] = seconds;
             q->fused[pass] = s;
         }

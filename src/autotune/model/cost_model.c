@@ -60,6 +60,8 @@ double cf_model_seconds(const cf_stage_cost cost[CF_STAGE_COUNT]) {
 
 cf_stage_cost cf_model_bias(const conv_fft_plan *plan, int set) {
     const cf_layer *layer = &plan->layer;
+    if (plan->sums_bias[set] && plan->pass[CF_PASS_WEIGHTS].strategy.family->search_space != CF_SEARCH_SPECTRA)
+        return (cf_stage_cost){0}; /* the kernel of the gradients sums it */
     const cf_spectrum *s = &plan->pass[CF_PASS_WEIGHTS].spectrum[CF_Y];
     int64_t x[5], y[5], w[5];
     cf_layer_extents(layer, x, y, w);

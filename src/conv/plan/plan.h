@@ -87,7 +87,7 @@ struct conv_fft_plan {
     int tuned, given;   /* the passes whose strategies a tuning record or the caller has chosen; else: the cost model */
     bool trusted;       /* calls do not ask the driver about memory and stream */
     cf_pass_plan pass[CF_PASS_COUNT];
-    bool shares_gy; /* both backward passes read the same spectrum of gy */
+    bool shares_gy; /* both backward passes read the same spectrum of gy, or are one kernel */
     cf_bias_desc bias;
     size_t bias_scratch;                           /* scratch of its sum, if the workspace is large enough */
     bool sums_bias[CONV_FFT_BACKWARD + 1];         /* for each set of passes: cf_family.sums_bias() */

@@ -19,13 +19,19 @@ typedef struct cf_toeplitz_taps {
 typedef struct cf_toeplitz_call {
     cf_toeplitz_side x, y; /* x is read. y is written; for the gradient of the weights it is gy, and read */
     cf_toeplitz_taps w;
-    const void *bias; /* one element per channel, of type Bias; may be null */
-    float *sums;      /* [slice][group][tap]: where the gradient of the weights has several slices; or null */
+    const void *bias; /* one element per channel, of type Bias; with weights, their gradient; may be null */
+    float *sums; /* [slice][group][tap]: where the gradient of the weights has several slices; or null. The gradient of
+                  * the bias is behind the taps. */
     long long samples, groups, slices;
-    int row_pad, column_pad;      /* output (0, 0) of a tile begins at these distances before its input */
-    int tiles_down, tiles_across; /* of a plane */
-    int accumulate, unused;       /* accumulate: add to the old contents. unused: the struct has no padding */
+    int row_pad, column_pad;         /* output (0, 0) of a tile begins at these distances before its input */
+    int tiles_down, tiles_across;    /* of a plane */
+    int accumulate, accumulate_bias; /* add to the old contents, to those of the gradient of the bias */
 } cf_toeplitz_call;
+
+/* Both gradients of a signal: gx, and gw. */
+typedef struct cf_toeplitz_both_call {
+    cf_toeplitz_call data, weights;
+} cf_toeplitz_both_call;
 
 /* Layers of three axes. `planes` describes those of depth 0, and its samples, groups and slices. */
 typedef struct cf_toeplitz_volume_call {

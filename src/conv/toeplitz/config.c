@@ -118,10 +118,11 @@ static int warps_of(int64_t rows, int most) {
     return (int)cf_ceil_div(sixteens, tiles);
 }
 
-/* Units of a row of outputs of a line: so many that the line has 16 rows, if it is long enough. */
+/* Units of a row of outputs of a line: so many that the line has 16 rows, or 64 of more than eight units, if it is long
+ * enough. */
 static int line_units(int64_t outputs, int most) {
     int units = most;
-    while (units > 8 && cf_ceil_div(outputs, 8 * units) < 16)
+    while (units > 8 && cf_ceil_div(outputs, 8 * units) < 64)
         units /= 2;
     return (int)cf_min(units, cf_max(1, cf_ceil_div(outputs, 8 * 16)));
 }
@@ -154,7 +155,7 @@ static void choose_steps(cf_toeplitz_config *c, int64_t pad) {
 
 static void set_signal_tiles(cf_toeplitz_config *c, int64_t rows, int64_t columns) {
     if (c->line) {
-        const int units = line_units(columns, c->last || c->x.numbers == 4 ? 8 : 32);
+        const int units = line_units(columns, c->last || c->x.numbers == 4 ? 8 : 16);
         c->count = (int)cf_ceil_div(units, 8);
         c->blocks = (int)cf_ceil_div(units, c->count);
         c->width = 8 * c->blocks * c->count;
@@ -183,7 +184,7 @@ static int64_t signal_bytes(const cf_toeplitz_config *c) {
 
 static void set_weight_tiles(cf_toeplitz_config *c, int64_t rows, int64_t columns) {
     if (c->line) {
-        c->across = (int)cf_max(1, line_units(columns, c->last || c->x.numbers == 4 ? 8 : 32) / 2);
+        c->across = (int)cf_max(1, line_units(columns, c->last || c->x.numbers == 4 ? 8 : 16) / 2);
         c->width = 16 * c->across;
         rows = cf_ceil_div(columns, c->width);
     } else {
@@ -315,8 +316,7 @@ conv_fft_status cf_toeplitz_configure(const cf_layer *layer, int pass, const cf_
 }
 
 size_t cf_toeplitz_bytes(const cf_toeplitz_config *c) {
-    const int64_t taps = (int64_t)cf_max(1, c->depths) * c->kernel[0] * c->kernel[1];
-    return cf_toeplitz_adds(c) ? (size_t)(c->grid[1] * c->groups * taps) * 4 : 0;
+    return cf_toeplitz_adds(c) ? (size_t)(c->grid[1] * cf_toeplitz_sums(c)) * 4 : 0;
 }
 
 /* --------------------------------------------------------------------------------------------------------- kernels */
@@ -369,16 +369,21 @@ static void print_tiles(const cf_toeplitz_config *c, bool adds, cf_text *t) {
             t, "static constexpr int KERNEL_Z = %d, ACROSS = %d;\nstatic constexpr long long OUT_ROW = %lld;\n};\n",
             c->depths, c->across, (long long)c->out_row);
     else if (weights)
-        cf_text_add(t, "static constexpr int ACROSS = %d, TOGETHER = %d, REACH = %d, SHARES = %d, ROWS = %d;\n};\n",
-                    c->across, c->together, c->reach, c->shares, c->of_share);
+        cf_text_add(
+            t,
+            "static constexpr int ACROSS = %d, TOGETHER = %d, REACH = %d, SHARES = %d, ROWS = %d, BEFORE = %d;\n"
+            "static constexpr bool BIAS = %s;\n};\n",
+            c->across, c->together, c->reach, c->shares, c->of_share, c->before, word_of(c->of_both));
     else
         cf_text_add(t, "static constexpr int STEPS = %d, SPAN = %d, BLOCKS = %d, COUNT = %d;\n};\n", c->steps, c->span,
                     c->blocks, c->count);
+    if (c->of_both && !adds)
+        return;
     static const char *const names[2][3] = {{"toeplitz_signals", "toeplitz_weights", "toeplitz_add"},
                                             {"toeplitz_volumes", "toeplitz_volume_weights", "toeplitz_volume_add"}};
     cf_text_add(t, "CF_TOEPLITZ_%sKERNEL(%s, %d, %d)\n", c->depths ? "VOLUME_" : "",
-                names[c->depths > 0][adds ? 2 : weights], adds ? adder.sums * adder.shares : c->threads,
-                adds ? 1 : resident_blocks(c));
+                c->of_both ? "toeplitz_add_both" : names[c->depths > 0][adds ? 2 : weights],
+                adds ? adder.sums * adder.shares : c->threads, adds ? 1 : resident_blocks(c));
 }
 
 conv_fft_status cf_toeplitz_source(const cf_toeplitz_config *c, bool adds, cf_source *source) {

@@ -41,6 +41,9 @@ CF_CONSTEXPR int cf_toeplitz_out_pitch(int blocks, int numbers) {
     return numbers == 8 ? blocks + (blocks % 2 ? 2 : 1) : 2 * blocks + (blocks % 2 ? 0 : 2);
 }
 
+/* Units of the memory of a tile of x, which has the outputs of all warps, too (both.cuh). */
+CF_CONSTEXPR int cf_toeplitz_both_x(int tile, int outputs) { return tile > outputs ? tile : outputs; }
+
 /*
  * Channels last (channels_last.cuh): a row of positions with `quads` groups of four channels each. Even positions come
  * first, then odd ones, so that threads with every second position have few bank conflicts.

@@ -90,6 +90,16 @@ static double tile_cycles(const cf_toeplitz_config *c, const cf_gpu_properties *
            (c->last ? transposed_copy * stores / 2.0 : store * stores / (double)cf_max(c->y.numbers / 4, c->y.granule));
 }
 
+/* The time of all tiles, each of so many cycles. With few blocks, multiprocessors are idle. */
+static double tiles_seconds(const cf_device *device, const cf_gpu *gpu, const cf_toeplitz_config *c, double cycles) {
+    const double processors = (double)gpu->properties.multiprocessors, blocks = (double)c->grid[0] * (double)c->grid[1],
+                 tiles = c->small
+                             ? ceil((double)c->samples / 8) * (double)c->groups
+                             : (double)c->samples * (double)c->groups * (double)c->tiles_down * (double)c->tiles_across;
+    return device->stage_seconds +
+           tiles * cycles / (fmin(1.0, blocks / processors) * 0.89e3 * (double)gpu->properties.clock_khz * processors);
+}
+
 void cf_toeplitz_predict(const cf_layer *layer, const cf_device *device, int pass, const cf_strategy *strategy,
                          cf_stage_cost cost[CF_STAGE_COUNT]) {
     (void)strategy;
@@ -100,21 +110,42 @@ void cf_toeplitz_predict(const cf_layer *layer, const cf_device *device, int pas
     if (gpu && layer->batch > 0 &&
         cf_toeplitz_configure(layer, pass, &gpu->properties, false, &c) == CONV_FFT_SUCCESS) {
         const double clock = 0.89e3 * (double)gpu->properties.clock_khz,
-                     cycles = c.small ? ceil((double)c.samples / 8) * (double)c.groups * small_cycles(&c)
-                                      : (double)c.samples * (double)c.groups * (double)c.tiles_down *
-                                            (double)c.tiles_across * tile_cycles(&c, &gpu->properties),
-                     blocks = (double)c.grid[0] * (double)c.grid[1];
-        /* With few blocks, multiprocessors are idle. */
-        const double processors = (double)gpu->properties.multiprocessors, share = fmin(1.0, blocks / processors);
+                     processors = (double)gpu->properties.multiprocessors;
         if (c.in_place)
             whole.seconds += cf_toeplitz_cycles_in_place(layer, &c, processors) / clock;
         else if (c.depths)
             whole.seconds =
                 fmax(whole.seconds, device->stage_seconds + cf_toeplitz_volume_cycles(&c, &gpu->properties) / clock);
         else
-            whole.seconds = fmax(whole.seconds, device->stage_seconds + cycles / (share * clock * processors));
+            whole.seconds =
+                fmax(whole.seconds,
+                     tiles_seconds(device, gpu, &c, c.small ? small_cycles(&c) : tile_cycles(&c, &gpu->properties)));
         if (cf_toeplitz_adds(&c))
             whole.seconds += device->stage_seconds;
     }
     cost[cf_cost_whole_passes[pass]] = whole;
+}
+
+/* Tensors go through memory once, gy too. A block copies the tile of gy once. */
+double cf_toeplitz_saved_seconds(const cf_layer *layer, const cf_device *device, const cf_strategy *data,
+                                 const cf_strategy *weights) {
+    const cf_gpu *gpu = cf_gpu_of_layers(device);
+    const cf_strategy *const strategies[CF_PASS_COUNT] = {NULL, data, weights};
+    cf_toeplitz_both both;
+    if (!gpu || layer->batch == 0 || !cf_toeplitz_configure_both(layer, &gpu->properties, false, &both))
+        return 0.0;
+    double apart = 0.0, bytes = -cf_cost_gy_bytes(layer);
+    for (int pass = CF_PASS_DATA; pass <= CF_PASS_WEIGHTS; ++pass) {
+        cf_stage_cost cost[CF_STAGE_COUNT] = {{0}};
+        cf_toeplitz_predict(layer, device, pass, strategies[pass], cost);
+        apart += cost[cf_cost_whole_passes[pass]].seconds;
+        bytes += cost[cf_cost_whole_passes[pass]].bytes;
+    }
+    const cf_toeplitz_config *d = &both.data, *w = &both.weights;
+    const double cycles =
+        tile_cycles(d, &gpu->properties) + tile_cycles(w, &gpu->properties) - plane - copies(w, &w->y);
+    double seconds = fmax(cf_cost_of(device, bytes, 0.0, 1.0).seconds, tiles_seconds(device, gpu, w, cycles));
+    if (cf_toeplitz_adds(w))
+        seconds += device->stage_seconds;
+    return fmax(0.0, apart - seconds);
 }

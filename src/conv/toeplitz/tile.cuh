@@ -208,7 +208,7 @@ template <class F> struct Items {
             return {0, tile * (16 * F::WARPS * F::WIDTH)};
         return {tile / call.tiles_across * (16 * F::WARPS), tile % call.tiles_across * F::WIDTH};
     }
-    CF_DEVICE Corner input(const cf_toeplitz_call &call, Corner output) const {
+    static CF_DEVICE Corner input(const cf_toeplitz_call &call, Corner output) {
         return {F::LINE ? 0 : output.row * F::STRIDE_Y - call.row_pad, output.column * F::STRIDE_X - call.column_pad};
     }
 };

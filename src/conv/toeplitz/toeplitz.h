@@ -5,6 +5,7 @@
 
 #include "conv/plan/family.h"
 #include "conv/toeplitz/geometry.h"
+#include "core/arith.h"
 #include "core/text.h"
 #include "cuda/driver/properties.h"
 #include "cuda/jit/nvrtc.h"
@@ -28,6 +29,8 @@ typedef struct cf_toeplitz_config {
     int kernel[2], stride[2], lead, width, warps, planes;
     int terms, steps, span, blocks, count;         /* signals.cuh, tf32.cuh */
     int across, together, reach, shares, of_share; /* weights.cuh; of_share: ROWS */
+    bool of_both; /* one of the two problems of a kernel for both gradients, which also sums the gradient of the bias */
+    int before;   /* both.cuh: BEFORE */
     /* small_planes.cuh: `planes` channels and `loaded` samples of a block, `each`, `blocks` and `shares` as there;
      * `warps`: WARPS or SPLITS. The planes are height x breadth elements of x and y. */
     bool small;
@@ -58,6 +61,10 @@ void cf_toeplitz_print_small(const cf_toeplitz_config *config, bool adds, cf_tex
 conv_fft_status cf_toeplitz_configure_volumes(const cf_layer *layer, int pass, const cf_gpu_properties *properties,
                                               bool any_alignment, cf_toeplitz_config *config);
 
+/* The sums of a slice: all taps, and the gradient of the bias of a kernel for both gradients. */
+static inline int64_t cf_toeplitz_sums(const cf_toeplitz_config *c) {
+    return c->groups * (cf_max(1, c->depths) * c->kernel[0] * c->kernel[1] + (c->of_both ? 1 : 0));
+}
 /* Whether the slices of a gradient of the weights are added by another kernel. */
 static inline bool cf_toeplitz_adds(const cf_toeplitz_config *c) {
     return c->pass == CF_PASS_WEIGHTS && c->grid[1] > 1;
@@ -73,6 +80,21 @@ double cf_toeplitz_cycles_in_place(const cf_layer *layer, const cf_toeplitz_conf
 
 /* The source of the kernel, or with `adds` of the one that adds slices. The caller frees its text after the source. */
 conv_fft_status cf_toeplitz_source(const cf_toeplitz_config *config, bool adds, cf_source *source);
+
+/* Both gradients, and that of the bias, in one kernel (both.c). */
+typedef struct cf_toeplitz_both {
+    cf_toeplitz_config data, weights; /* those of gx and gw, with the same tiles. The grid is that of `weights`. */
+    int64_t shared;                   /* bytes of a block */
+} cf_toeplitz_both;
+
+/* false: the layer has no such kernel. */
+bool cf_toeplitz_configure_both(const cf_layer *layer, const cf_gpu_properties *properties, bool any_alignment,
+                                cf_toeplitz_both *both);
+/* The caller frees its text after the source. */
+conv_fft_status cf_toeplitz_both_source(const cf_toeplitz_both *both, cf_source *source);
+/* What one call for both gradients saves against one call for each; 0: nothing, so each has its own kernel. */
+double cf_toeplitz_saved_seconds(const cf_layer *layer, const cf_device *device, const cf_strategy *data,
+                                 const cf_strategy *weights);
 
 /* Bytes of the sums of all slices; 0: there is one slice. */
 size_t cf_toeplitz_bytes(const cf_toeplitz_config *config);
@@ -100,6 +122,9 @@ void cf_toeplitz_predict(const cf_layer *layer, const cf_device *device, int pas
 typedef struct cf_toeplitz_state {
     cf_toeplitz_config config;
     struct cf_kernel *kernel, *add; /* add: NULL if there is one slice */
+    /* Backward weights only: both gradients in one call; or NULL. */
+    cf_toeplitz_both *both;
+    struct cf_kernel *both_kernel, *both_add;
 } cf_toeplitz_state;
 
 conv_fft_status cf_toeplitz_run(const conv_fft_plan *plan, int set, const cf_call *call);

@@ -17,7 +17,8 @@
  * KERNEL_X, STRIDE_Y, STRIDE_X, LEAD, ACROSS (how many 16 columns of outputs a tile has), TOGETHER (how many of them
  * add_fp32() holds), WIDTH = 16 ACROSS, REACH (units of eight columns of x that meet 16 columns), WARPS (of a plane,
  * each with 16 rows), SHARES (among which the kernel rows are divided), ROWS (kernel rows of a share), PLANES, LAST,
- * LINE.
+ * LINE, BEFORE (units of the tile of gy before its first column that counts: both.cuh), BIAS (the gradient of the bias,
+ * too).
  */
 #pragma once
 
@@ -33,13 +34,26 @@ CF_DEVICE void write_tap(const cf_toeplitz_call &call, const void *memory, long 
     W::store(p, call.accumulate ? total + W::load(p) : total);
 }
 
-/* One tap of gw, or of a slice of it. */
-template <class F> CF_DEVICE void store_tap(const cf_toeplitz_call &call, long long group, int r, int s, float total) {
+/* Writes the gradient of the bias of one channel, or adds to it. */
+template <class F> CF_DEVICE void write_bias(const cf_toeplitz_call &call, long long group, float total) {
+    typedef typename F::Weights W;
+    if (!call.bias)
+        return;
+    typename W::bits *const p = static_cast<typename W::bits *>(const_cast<void *>(call.bias)) + group;
+    W::store(p, call.accumulate_bias ? total + W::load(p) : total);
+}
+
+/* One tap of gw, or of a slice of it. SUMS: of a channel. */
+template <class F, int SUMS = F::KERNEL_Y *F::KERNEL_X>
+CF_DEVICE void store_tap(const cf_toeplitz_call &call, long long group, int r, int s, float total) {
     if (call.slices > 1) {
-        call.sums[((blockIdx.y * call.groups + group) * F::KERNEL_Y + r) * F::KERNEL_X + s] = total;
+        call.sums[(blockIdx.y * call.groups + group) * SUMS + r * F::KERNEL_X + s] = total;
         return;
     }
-    write_tap<F>(call, call.w.memory, group, r, s, total);
+    if (SUMS > F::KERNEL_Y * F::KERNEL_X && r == F::KERNEL_Y)
+        write_bias<F>(call, group, total);
+    else
+        write_tap<F>(call, call.w.memory, group, r, s, total);
 }
 
 template <class F> struct ToeplitzWeights {
@@ -52,7 +66,12 @@ template <class F> struct ToeplitzWeights {
                          UNITS = 4, OF_X = F::PLANES * X::SIZE, BUFFER = OF_X + F::PLANES * Y::SIZE,
                          BUFFERS = F::LAST ? 1 : 2, CHANNELS = F::LAST ? F::PLANES : 1,
                          WARPS = F::PLANES * F::WARPS * F::SHARES;
+    static constexpr int TAPS = F::KERNEL_Y * F::KERNEL_X, SUMS = TAPS + (F::BIAS ? 1 : 0); /* of a channel */
     float sum[F::ROWS][F::REACH][4];
+    float bias[4]; /* D of gy and ones, or [0]: what a thread has of the sum of gy */
+
+    /* The place of unit `unit` of a row of gy. */
+    static CF_DEVICE int gy_unit(int unit) { return F::BEFORE ? Y::along(F::BEFORE + unit) : unit; }
 
     /* Adds the products of the FP32 tiles of a plane. A chain has the 16 rows of a warp. TOGETHER times 16 columns of
      * gy are in registers, so that eight columns of x are split once for all of them. */
@@ -65,9 +84,13 @@ template <class F> struct ToeplitzWeights {
             unroll<0, F::TOGETHER>([&](auto across) {
                 unroll<0, 2>([&](auto half) {
                     unroll<0, 4>([&](auto i) {
-                        const int at = (row + 8 * half + i / 2) * Y::PITCH + 4 * (first + across);
+                        const int at = (row + 8 * half + i / 2) * Y::PITCH +
+                                       gy_unit(4 * (first + across) + i % 2 * 2 + column / 4);
                         unsigned term[F::TERMS];
-                        split_tf32<F::TERMS>(term, smem_cast<float>(gy + at)[column + i % 2 * 8]);
+                        const float value = smem_cast<float>(gy + at)[column % 4];
+                        if (F::BIAS)
+                            bias[0] += value;
+                        split_tf32<F::TERMS>(term, value);
                         unroll<0, F::TERMS>([&](auto t) { a[across][half][t][i] = term[t]; });
                     });
                 });
@@ -103,12 +126,19 @@ template <class F> struct ToeplitzWeights {
     /* Adds the products of the tiles of a plane. */
     CF_DEVICE void add(smem<uint4> x, smem<uint4> gy, int part, int share) {
         const int lane = int(threadIdx.x) % 32, matrix = lane / 8,
-                  y_at = (16 * part + matrix / 2 * 8 + lane % 8) * Y::PITCH + matrix % 2,
+                  y_at = (16 * part + matrix / 2 * 8 + lane % 8) * Y::PITCH,
                   x_row = (16 * part + matrix % 2 * 8 + lane % 8) * F::STRIDE_Y + share * F::ROWS;
 #pragma unroll 1
         for (int first = 0; first < F::ACROSS; first += LINKS) {
             unsigned a[LINKS][4];
-            unroll<0, LINKS>([&](auto i) { ldmatrix_trans_x4(a[i], gy, y_at + 2 * (first + i)); });
+            unroll<0, LINKS>(
+                [&](auto i) { ldmatrix_trans_x4(a[i], gy, y_at + gy_unit(2 * (first + i) + matrix % 2)); });
+            if constexpr (F::BIAS) {
+                const unsigned ones = F::Storage::word({1, 1});
+                float d[4] = {0, 0, 0, 0};
+                unroll<0, LINKS>([&](auto i) { multiply_tile<typename F::Storage>(d, a[i], ones, ones); });
+                unroll<0, 4>([&](auto i) { bias[i] += d[i]; });
+            }
             unroll<0, F::ROWS>([&](auto r) {
                 if (share * F::ROWS + r >= F::KERNEL_Y)
                     return;
@@ -144,9 +174,9 @@ template <class F> struct ToeplitzWeights {
                     [&](auto i) { mine[128 * c + (lane / 4 + i / 2 * 8) * 8 + lane % 4 * 2 + i % 2] = sum[r][c][i]; });
             });
             __syncthreads();
-            constexpr int TAPS = F::SHARES * F::KERNEL_X;
-            for (int i = int(threadIdx.x); i < CHANNELS * TAPS; i += int(blockDim.x)) {
-                const int channel = i / TAPS, share = i % TAPS / F::KERNEL_X, s = i % F::KERNEL_X,
+            constexpr int OF_ROWS = F::SHARES * F::KERNEL_X;
+            for (int i = int(threadIdx.x); i < CHANNELS * OF_ROWS; i += int(blockDim.x)) {
+                const int channel = i / OF_ROWS, share = i % OF_ROWS / F::KERNEL_X, s = i % F::KERNEL_X,
                           row = share * F::ROWS + r;
                 const long long group = first + channel;
                 if (row >= F::KERNEL_Y || group >= call.groups)
@@ -160,9 +190,26 @@ template <class F> struct ToeplitzWeights {
                         total += memory[((channel * PARTS + part) * F::SHARES + share) * (F::REACH * 128) +
                                         column / 8 * 128 + a * 8 + column % 8];
                     }
-                store_tap<F>(call, group, row, s, total);
+                store_tap<F, SUMS>(call, group, row, s, total);
             }
         });
+    }
+
+    /* Sums what the threads of the block have of the gradient of the bias. All warps have the same channel. */
+    CF_DEVICE void store_bias(const cf_toeplitz_call &call, smem<float> memory, long long group) {
+        const int lane = int(threadIdx.x) % 32;
+        float total = F::Storage::PLAIN ? bias[0] : bias[0] + bias[2]; /* columns of D are equal */
+        for (int lanes = F::Storage::PLAIN ? 1 : 4; lanes < 32; lanes *= 2)
+            total += __shfl_xor_sync(~0u, total, lanes);
+        __syncthreads();
+        if (lane == 0)
+            memory[int(threadIdx.x) / 32] = total;
+        __syncthreads();
+        if (threadIdx.x > 0)
+            return;
+        for (int warp = 1; warp < WARPS; ++warp)
+            total += memory[warp];
+        store_tap<F, SUMS>(call, group, F::KERNEL_Y, 0, total);
     }
 };
 
@@ -213,14 +260,21 @@ template <class F> CF_DEVICE void toeplitz_weights(const cf_toeplitz_call &call)
     sums.store(call, smem_cast<float>(memory), first);
 }
 
-/* Adds the slices: a sum is a tap of a channel. */
-template <class F> CF_DEVICE void toeplitz_add(const cf_toeplitz_call &call) {
-    constexpr int TAPS = F::KERNEL_Y * F::KERNEL_X;
+/* Adds the slices: a sum is a tap of a channel, or with BIAS the gradient of its bias. */
+template <class F, bool BIAS = false> CF_DEVICE void toeplitz_add(const cf_toeplitz_call &call) {
+    constexpr int TAPS = F::KERNEL_Y * F::KERNEL_X, SUMS = TAPS + (BIAS ? 1 : 0);
     const long long i = sum_of_thread<F::ADD_SUMS>();
+    const int tap = int(i % SUMS);
     float total;
-    if (add_slices<F::ADD_SUMS, F::ADD_SHARES>(total, call.sums, i, call.groups * TAPS, call.slices))
-        write_tap<F>(call, call.w.memory, i / TAPS, int(i % TAPS) / F::KERNEL_X, int(i % TAPS) % F::KERNEL_X, total);
+    if (!add_slices<F::ADD_SUMS, F::ADD_SHARES>(total, call.sums, i, call.groups * SUMS, call.slices))
+        return;
+    if (BIAS && tap == TAPS)
+        write_bias<F>(call, i / SUMS, total);
+    else
+        write_tap<F>(call, call.w.memory, i / SUMS, tap / F::KERNEL_X, tap % F::KERNEL_X, total);
 }
+
+template <class F> CF_DEVICE void toeplitz_add_both(const cf_toeplitz_call &call) { toeplitz_add<F, true>(call); }
 
 /* The entry points. The host prints FUNCTION: the template that computes a pass, or adds slices. */
 #define CF_TOEPLITZ_KERNEL(FUNCTION, THREADS, BLOCKS)                     \

@@ -102,6 +102,9 @@ static const short_case all[] = {
     {.problem = "in=1x1x9001 out=1 kernel=64 pad=63:0 dtype=bf16"},
     {.problem = "in=3x2x1000 out=2 groups=2 kernel=9 pad=4 stride=2 dtype=fp16", .passes = FW},
     {.problem = "in=3x2x37 out=2 groups=2 kernel=37 pad=36:0 dtype=fp16"},
+    {.problem = "in=9x2x999 out=2 groups=2 kernel=7 pad=6:0 dtype=bf16", .shifted = true, .shared = 20000},
+    {.problem = "in=2x1x17000 out=1 kernel=17 pad=0:16 dtype=fp16", .processors = 2},
+    {.problem = "in=3x2x600 out=2 groups=2 kernel=5 pad=4:0 dtype=bf16 gw=fp32", .processors = 4},
     {.problem = "in=2x17x1500 out=17 groups=17 kernel=4 pad=3:0 layout=last dtype=bf16", .spoiled = true},
     {.problem = "in=2x8x300 out=8 groups=8 kernel=64 pad=63:0 layout=last dtype=fp16", .processors = 2},
     {.problem = "in=2x5x300 out=5 groups=5 kernel=6 pad=1:3 stride=3 layout=last dtype=fp16", .passes = FW},
@@ -129,6 +132,8 @@ static const short_case all[] = {
     {.problem = "in=1x1x9001 out=1 kernel=64 pad=63:0"},
     {.problem = "in=3x2x1000 out=2 groups=2 kernel=9 pad=4 stride=2", .passes = FW},
     {.problem = "in=1x2x1200 out=2 groups=2 kernel=256 pad=255:0 math=tf32"},
+    {.problem = "in=9x1x1024 out=1 kernel=12 pad=3:8", .shifted = true, .shared = 24000},
+    {.problem = "in=2x1x4500 out=1 kernel=33 pad=16 math=tf32", .processors = 2},
 
     /* Family spatial. Channels last: pairs of channels and single ones, several blocks of channels. */
     {.problem = "in=2x6x13x18 out=6 groups=6 kernel=7x7 pad=3 layout=last dtype=bf16",
@@ -322,6 +327,13 @@ bool short_case_check(const short_case *c, int number, const short_opened *o) {
     layer_check_forward(&l, o->plan, false);
     layer_check_backward(&l, o->plan, &overwrite);
     layer_check_backward(&l, o->plan, &add);
+    if (o->plan->shares_gy) { /* such kernels also sum the gradient of the bias */
+        backward_call joint = {.gx = true, .gw = true, .gbias = true};
+        layer_check_backward(&l, o->plan, &joint);
+        joint.flags = CONV_FFT_ACCUMULATE_GX | CONV_FFT_ACCUMULATE_GW | CONV_FFT_ACCUMULATE_GBIAS;
+        layer_check_backward(&l, o->plan, &joint);
+        layer_check_same_bits(&l, o->plan);
+    }
     for (int pass = 0; pass < CF_PASS_COUNT; ++pass)
         if (c->spoiled && (o->plan->passes & 1 << pass))
             check_spoiled(&l, o->plan, (conv_fft_pass)(1 << pass), channels_together(c, o->plan, pass));

@@ -5,6 +5,7 @@
 #define SIMT_SHORT_KERNELS_H
 
 #include "conv/spatial/gradient.cuh"
+#include "conv/toeplitz/both.cuh"
 #include "conv/toeplitz/channels_last_weights.cuh"
 #include "conv/toeplitz/small_weights.cuh"
 #include "conv/toeplitz/volume_weights.cuh"
@@ -12,6 +13,7 @@
 struct Registration {
     /* The whole text. */
     Registration(const char *text, void (*kernel)(cf_toeplitz_call));
+    Registration(const char *text, void (*kernel)(cf_toeplitz_both_call));
     Registration(const char *text, void (*kernel)(cf_toeplitz_volume_call));
     Registration(const char *text, void (*kernel)(cf_spatial_call));
 };

@@ -263,6 +263,26 @@ void note_config(const cf_toeplitz_config &c) {
     }
 }
 
+void note_both(const cf_toeplitz_both &both) {
+    const cf_toeplitz_config &data = both.data, &weights = both.weights;
+    const std::string kind = ", both gradients", of_type = data.dtype == CONV_FFT_FP32 ? ", FP32" + kind : kind;
+    cover("FP16" + kind, data.dtype == CONV_FFT_FP16);
+    cover("BF16" + kind, data.dtype == CONV_FFT_BF16);
+    if (data.dtype == CONV_FFT_FP32)
+        for (const int terms : {1, 2})
+            cover(std::to_string(terms) + " terms" + of_type, data.terms == terms);
+    cover("units before gy" + of_type, weights.before > 0);
+    cover("no units before gy" + of_type, weights.before == 0);
+    cover("several items of a block" + of_type, weights.samples * weights.tiles_across > weights.grid[1]);
+    cover("several tiles" + of_type, weights.tiles_across > 1);
+    cover("several slices" + of_type, weights.grid[1] > 1);
+    cover("one slice" + of_type, weights.grid[1] == 1);
+    cover("copies of whole units" + of_type, data.x.granule == data.x.numbers);
+    cover("copies of single elements" + of_type, data.x.granule == 1);
+    cover("scaled weights" + kind, data.scaled);
+    cover("FP32 gradients of weights" + kind, data.dtype != CONV_FFT_FP32 && weights.weights == CONV_FFT_FP32);
+}
+
 // ---- the tests
 
 void all_cases() {
@@ -282,7 +302,10 @@ void all_cases() {
                 note_spatial(static_cast<const cf_spatial_state *>(pass.state)->config);
                 run.conflict_free = false;
             } else if (pass.state) {
-                const cf_toeplitz_config &c = static_cast<const cf_toeplitz_state *>(pass.state)->config;
+                const auto *const state = static_cast<const cf_toeplitz_state *>(pass.state);
+                const cf_toeplitz_config &c = state->config;
+                if (state->both)
+                    note_both(*state->both);
                 c.small ? note_small(c) : note_config(c);
                 run.conflict_free = run.conflict_free && !c.in_place && c.stride[0] % 2 && !c.in_shared_memory &&
                                     !c.small && c.depths < 8;
@@ -304,6 +327,9 @@ void cases_cover() {
 
 Registration::Registration(const char *text, void (*kernel)(cf_toeplitz_call)) {
     bodies()[text] = [kernel](const void *call) { kernel(*static_cast<const cf_toeplitz_call *>(call)); };
+}
+Registration::Registration(const char *text, void (*kernel)(cf_toeplitz_both_call)) {
+    bodies()[text] = [kernel](const void *call) { kernel(*static_cast<const cf_toeplitz_both_call *>(call)); };
 }
 Registration::Registration(const char *text, void (*kernel)(cf_toeplitz_volume_call)) {
     bodies()[text] = [kernel](const void *call) { kernel(*static_cast<const cf_toeplitz_volume_call *>(call)); };

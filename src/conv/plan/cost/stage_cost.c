@@ -37,6 +37,12 @@ double cf_cost_weight_bytes(const cf_layer *layer, int pass) {
     return cf_cost_elements(w) * (double)cf_dtype_bytes(pass == CF_PASS_WEIGHTS ? layer->gw.dtype : layer->w.dtype);
 }
 
+double cf_cost_gy_bytes(const cf_layer *layer) {
+    int64_t x[5], y[5], w[5];
+    cf_layer_extents(layer, x, y, w);
+    return cf_cost_elements(y) * (double)cf_dtype_bytes(layer->y.dtype);
+}
+
 cf_stage_cost cf_cost_definition(const cf_layer *layer, int pass) {
     int64_t x[5], y[5], w[5];
     cf_layer_extents(layer, x, y, w);

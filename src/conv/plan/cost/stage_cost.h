@@ -55,6 +55,9 @@ cf_stage_cost cf_cost_weights(const cf_device *device, double spectra, double te
 /* Bytes of the weights that a pass reads or writes. */
 double cf_cost_weight_bytes(const cf_layer *layer, int pass);
 
+/* Bytes of gy. */
+double cf_cost_gy_bytes(const cf_layer *layer);
+
 /* The bytes of the tensors, and the operations of the definition. It has no predicted time. */
 cf_stage_cost cf_cost_definition(const cf_layer *layer, int pass);
 
