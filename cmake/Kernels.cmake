@@ -57,8 +57,10 @@ conv_fft_embed(cf_toeplitz_kernel_text toeplitz_text core/host_device.h fbfft/co
                fbfft/common/complex.cuh fbfft/common/storage.cuh ${mma} conv/toeplitz/call.h conv/toeplitz/geometry.h
                conv/toeplitz/tile.cuh conv/toeplitz/tf32.cuh conv/toeplitz/signals.cuh ${slices}
                conv/toeplitz/weights.cuh conv/toeplitz/both.cuh conv/toeplitz/channels_last.cuh
-               conv/toeplitz/channels_last_weights.cuh
+               conv/toeplitz/channels_last_weights.cuh conv/toeplitz/planes_in_place.cuh
+               conv/toeplitz/planes_in_place_weights.cuh
                conv/toeplitz/small_geometry.h conv/toeplitz/small_planes.cuh conv/toeplitz/small_weights.cuh
+               conv/toeplitz/lines_last.cuh
                conv/toeplitz/volumes.cuh conv/toeplitz/volume_weights.cuh)
 conv_fft_embed(cf_spatial_kernel_text spatial_text core/host_device.h fbfft/common/platform.cuh
                fbfft/common/complex.cuh fbfft/common/storage.cuh fbfft/common/padding.cuh conv/spatial/call.h

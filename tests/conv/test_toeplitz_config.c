@@ -152,6 +152,41 @@ static void check_small(const char *line, const cf_layer *layer, const cf_toepli
         fail_msg("%s, pass %d, small planes", line, c->pass);
 }
 
+/* What the kernels of small planes in place rely on. */
+static void check_small_in_place(const char *line, const cf_layer *layer, const cf_toeplitz_config *c,
+                                 const cf_gpu_properties *properties, bool any) {
+    const bool weights = c->pass == CF_PASS_WEIGHTS;
+    const int of_row = (weights ? 16 : 32) / c->pack, after = c->y.breadth + c->kernel[1] - 1 - c->column_pad;
+    const int64_t loads = cf_ceil_div(c->samples, c->loaded);
+    const bool good =
+        !any && c->aligned && layer->batch > 1 && c->threads == 32 * c->parts * c->quads / (weights ? 2 : 1) &&
+        c->threads <= 512 && c->shared <= properties->shared_per_block && c->quads % 2 == 0 &&
+        c->loaded == c->pack * c->parts && (weights || c->parts == 1) && c->y.breadth <= (weights ? of_row : 16) &&
+        c->y.breadth <= of_row && c->row_step % 2 == 0 && c->row_step >= c->x.breadth + c->column_pad &&
+        c->row_step >= after && c->row_pad < c->kernel[0] && c->y.height - 1 - c->row_pad < c->x.height &&
+        (weights || (c->y.height <= c->x.height && c->y.breadth <= c->x.breadth && 4 * c->steps > c->kernel[1])) &&
+        c->grid[0] * 4 * c->quads >= layer->groups && c->grid[1] >= 1 && c->grid[1] <= loads && c->grid[1] <= 65535;
+    if (!good)
+        fail_msg("%s, pass %d, small planes in place", line, c->pass);
+}
+
+/* What the kernels of lines with channels last rely on. */
+static void check_lines_last(const char *line, const cf_layer *layer, const cf_toeplitz_config *c,
+                             const cf_gpu_properties *properties, bool any) {
+    const bool weights = c->pass == CF_PASS_WEIGHTS;
+    const cf_axis *across = &layer->axis[2];
+    const int64_t columns = c->pass == CF_PASS_DATA ? across->input : across->output;
+    const bool good = !any && c->line && c->last && c->planes % 8 == 0 && layer->groups % 8 == 0 &&
+                      c->shared <= properties->shared_per_block && c->threads <= 512 && c->width % 16 == 0 &&
+                      c->tiles_across * 16 * c->width >= columns && c->grid[0] * c->planes >= layer->groups &&
+                      c->grid[1] >= 1 && c->grid[1] <= c->samples * c->tiles_across && c->grid[1] <= 65535 &&
+                      (weights ? c->threads == 32 * c->planes && 8 * c->reach >= 15 + c->kernel[1] && c->lead == 0 &&
+                                     c->width == 16 * c->across && c->x.units >= 2 * (c->across - 1) + c->reach
+                               : c->planes % c->warps == 0 && 16 * c->steps >= 7 + c->kernel[1]);
+    if (!good)
+        fail_msg("%s, pass %d, lines with channels last", line, c->pass);
+}
+
 /* What the kernels rely on. */
 static void check_config(const char *line, const cf_layer *layer, const cf_toeplitz_config *c,
                          const cf_gpu_properties *properties) {
@@ -179,18 +214,21 @@ static void passes_are_cut_for_the_gpu(void **unused) {
     const cf_gpu_properties properties = gpu_properties_of("data/gpus/h200.txt");
     static const char *const types[] = {"fp16", "bf16", "fp32", "fp32 math=tf32"};
     generator g = test_generator(1);
-    int served = 0, fitting = 0, in_place = 0, small = 0;
+    int served = 0, fitting = 0, in_place = 0, small = 0, small_in_place = 0, lines_last = 0;
     for (int i = 0; i < 4000; ++i) {
         char line[256];
         const int axes = (int)random_int(&g, 1, 2), most = random_once_in(&g, 3) ? 16 : 150,
-                  rows = (int)random_int(&g, 1, most), columns = (int)random_int(&g, 1, axes == 1 ? 9000 : most),
-                  taps = (int)random_int(&g, 1, axes == 1 ? 256 : 31), groups = (int)random_int(&g, 2, 41);
+                  longest = random_once_in(&g, 3) ? 7 : 31, rows = (int)random_int(&g, 1, most),
+                  columns = (int)random_int(&g, 1, axes == 1 ? 9000 : most),
+                  taps = (int)random_int(&g, 1, axes == 1 ? 256 : longest),
+                  groups = (int)(random_once_in(&g, 3) ? 8 * random_int(&g, 1, 12) : random_int(&g, 2, 41));
         char axis[64], kernel[64];
         snprintf(axis, sizeof axis, axes == 1 ? "%d" : "%dx%d", axes == 1 ? columns : rows, columns);
-        snprintf(kernel, sizeof kernel, axes == 1 ? "%d" : "%dx%d", taps, (int)random_int(&g, 1, 31));
+        snprintf(kernel, sizeof kernel, axes == 1 ? "%d" : "%dx%d", taps, (int)random_int(&g, 1, longest));
         snprintf(line, sizeof line, "in=%dx%dx%s out=%d groups=%d kernel=%s pad=%d stride=%d dtype=%s layout=%s",
-                 (int)random_int(&g, 1, 70), groups, axis, groups, groups, kernel, (int)random_int(&g, 0, 19),
-                 random_once_in(&g, 3) ? 2 : 1, types[random_int(&g, 0, 3)], random_once_in(&g, 2) ? "first" : "last");
+                 (int)random_int(&g, 1, 70), groups, axis, groups, groups, kernel,
+                 (int)random_int(&g, 0, longest == 7 ? 3 : 19), random_once_in(&g, 3) ? 2 : 1,
+                 types[random_int(&g, 0, 3)], random_once_in(&g, 2) ? "first" : "last");
         cf_layer layer;
         if (!make(line, &layer))
             continue;
@@ -204,6 +242,16 @@ static void passes_are_cut_for_the_gpu(void **unused) {
                 if (cf_toeplitz_configure(&layer, pass, &properties, any, &c) != CONV_FFT_SUCCESS)
                     continue;
                 fitting += any;
+                if (c.in_place && c.small) {
+                    ++small_in_place;
+                    check_small_in_place(line, &layer, &c, &properties, any);
+                    continue;
+                }
+                if (c.aligned && !c.in_place) {
+                    ++lines_last;
+                    check_lines_last(line, &layer, &c, &properties, any);
+                    continue;
+                }
                 if (c.in_place) {
                     ++in_place;
                     check_in_place(line, &layer, &c, &properties, any);
@@ -216,7 +264,8 @@ static void passes_are_cut_for_the_gpu(void **unused) {
             }
         }
     }
-    assert_true(served > 4000 && fitting > served * 9 / 10 && in_place > 400 && small > 60);
+    assert_true(served > 4000 && fitting > served * 9 / 10 && in_place > 400 && small > 60 && small_in_place > 12 &&
+                lines_last > 100);
 }
 
 /* What the kernel for both gradients relies on: both have the same tiles, which cover x and y. The tile of gy begins so

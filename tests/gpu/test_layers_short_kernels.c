@@ -60,6 +60,13 @@ static const char *const toeplitz_problems[] = {
     "in=3x12x40x37 out=12 groups=12 kernel=4x5 pad=1x3 stride=3x2 layout=last dtype=fp16",
     "in=2x16x19x270 out=16 groups=16 kernel=9x9 pad=4 layout=last dtype=bf16",
     "in=40x8x60x30 out=8 groups=8 kernel=3x3 pad=1 layout=last dtype=fp16 w=fp32 math=half",
+    /* Small planes in place. */
+    "in=65x48x14x14 out=48 groups=48 kernel=5x5 pad=2 layout=last dtype=fp16",
+    "in=64x144x14x14 out=144 groups=144 kernel=3x3 pad=1 layout=last dtype=bf16",
+    "in=67x96x7x7 out=96 groups=96 kernel=5x5 pad=2 layout=last dtype=fp16",
+    "in=31x40x16x9 out=40 groups=40 kernel=7x7 pad=3 layout=last dtype=bf16",
+    "in=9x24x11x15 out=24 groups=24 kernel=4x3 pad=1:2x0:2 layout=last dtype=fp16 w=fp32 math=half",
+    "in=300x8x5x6 out=8 groups=8 kernel=9x3 pad=4x1 layout=last dtype=bf16 w=fp32 math=half gw=fp32",
     /* Channels last: some, many and odd numbers of channels. */
     "in=2x48x56x56 out=48 groups=48 kernel=7x7 pad=3 layout=last dtype=bf16",
     "in=5x24x20x20 out=24 groups=24 kernel=5x5 pad=2 layout=last dtype=fp16",
@@ -80,6 +87,9 @@ static const char *const toeplitz_problems[] = {
     "in=5x4x1003 out=4 groups=4 kernel=7 pad=6:0 dtype=fp16 w=fp32 math=half",
     "in=4x24x2048 out=24 groups=24 kernel=4 pad=3:0 layout=last dtype=bf16",
     "in=3x11x500 out=11 groups=11 kernel=64 pad=63:0 layout=last dtype=fp16",
+    "in=3x72x3001 out=72 groups=72 kernel=128 pad=127:0 layout=last dtype=bf16",
+    "in=2x40x700 out=40 groups=40 kernel=31 pad=15 layout=last dtype=fp16",
+    "in=5x16x137 out=16 groups=16 kernel=5 pad=1:3 layout=last dtype=fp16 w=fp32 math=half",
     /* Volumes: of one tile, of several, with parts of the depths; rows at all alignments; kernels of all parities. */
     "in=2x3x20x40x48 out=3 groups=3 kernel=7x7x7 pad=3 dtype=fp16",
     "in=3x5x16x16x16 out=5 groups=5 kernel=7x7x7 pad=3 dtype=bf16",

@@ -38,6 +38,9 @@ static const char *const problems[] = {
     "in=4x4096x8192 out=4096 groups=4096 kernel=128 pad=127:0 dtype=fp16",
     "in=4x4096x8192 out=4096 groups=4096 kernel=256 pad=255:0 dtype=bf16",
     "in=4x4096x8192 out=4096 groups=4096 kernel=64 pad=63:0 dtype=bf16 layout=last",
+    "in=4x4096x8192 out=4096 groups=4096 kernel=128 pad=127:0 dtype=fp16 w=fp32 math=half layout=last",
+    "in=64x672x14x14 out=672 groups=672 kernel=5x5 pad=2 dtype=fp16 layout=last",
+    "in=64x960x7x7 out=960 groups=960 kernel=3x3 pad=1 dtype=fp16 w=fp32 math=half layout=last",
     "in=64x96x56x56 out=96 groups=96 kernel=7x7 pad=3",
     "in=64x96x56x56 out=96 groups=96 kernel=7x7 pad=3 math=tf32",
     "in=16x1536x32x32 out=1536 groups=1536 kernel=9x9 pad=4",
@@ -70,9 +73,10 @@ static void add_pass(nvrtc_list *list, const char *problem, int pass, bool any_a
                  adds                      ? "add"
                  : pass == CF_PASS_WEIGHTS ? "weights"
                                            : "signals",
-                 c.in_place ? " in place"
-                 : c.last   ? " last"
-                            : "",
+                 c.in_place  ? " in place"
+                 : c.aligned ? " lines last"
+                 : c.last    ? " last"
+                             : "",
                  c.line ? " line" : "", c.depths ? " volumes" : "");
         snprintf(name, sizeof name, "%s, pass %d%s%s", problem, pass, any_alignment ? ", any alignment" : "",
                  adds ? ", add" : "");

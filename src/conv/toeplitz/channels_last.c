@@ -173,6 +173,8 @@ conv_fft_status cf_toeplitz_configure_in_place(const cf_layer *layer, const cf_g
         c->aligned = c->aligned && (layer->batch == 1 || t->sample_stride % 8 == 0) && t->axis_stride[1] % 8 == 0 &&
                      t->axis_stride[2] % 8 == 0;
     }
+    if (cf_toeplitz_configure_small_in_place(layer, properties, c))
+        return CONV_FFT_SUCCESS;
     set_columns(layer, c, columns);
     /* Batches of two rows halve the barriers, but take more shared memory and longer kernels. */
     const bool few = down->stride == 1 && c->kernel[0] * c->steps * c->tiles < FEW_PRODUCTS;
@@ -199,19 +201,24 @@ conv_fft_status cf_toeplitz_configure_in_place(const cf_layer *layer, const cf_g
 void cf_toeplitz_print_in_place(const cf_toeplitz_config *c, bool adds, cf_text *t) {
     const bool weights = c->pass == CF_PASS_WEIGHTS;
     const cf_slice_adder adder = cf_slice_adder_of(c->grid[1]);
+    static const char *const names[2][2] = {{"toeplitz_last", "toeplitz_last_weights"},
+                                            {"planes_in_place", "planes_in_place_weights"}};
+    if (c->small) {
+        cf_toeplitz_print_plane("X", &c->x, t);
+        cf_toeplitz_print_plane("Y", &c->y, t);
+        cf_text_add(t, "static constexpr int ROW_PAD = %d, COLUMN_PAD = %d, ROW_STEP = %d, PACK = %d;\n", c->row_pad,
+                    c->column_pad, c->row_step, c->pack);
+    }
     cf_text_add(t,
                 "static constexpr int KERNEL_Y = %d, KERNEL_X = %d, STRIDE_Y = %d, STRIDE_X = %d, OFFSET_Y = %d, "
                 "OFFSET_X = %d, STEPS = %d, TILES = %d, PARTS = %d, QUADS = %d, BATCH = %d, BUFFERS = %d, WIDTH = %d, "
                 "WIDTH_Y = "
                 "%d;\n"
-                "static constexpr bool TRANSPOSED = %d, ALIGNED = %d, SCALED = %d, FLIP = false;\n};\n",
+                "static constexpr bool TRANSPOSED = %d, ALIGNED = %d, SCALED = %d, FLIP = %d;\n};\n",
                 c->kernel[0], c->kernel[1], c->stride[0], c->stride[1], c->offset[0], c->offset[1], c->steps, c->tiles,
-                c->parts, c->quads, c->batch, c->buffers, c->columns[0], c->columns[1], c->pass == CF_PASS_DATA,
-                c->aligned, c->scaled);
-    cf_text_add(t, "CF_TOEPLITZ_KERNEL(%s, %d, %d)\n",
-                adds      ? "toeplitz_add"
-                : weights ? "toeplitz_last_weights"
-                          : "toeplitz_last",
+                c->parts, c->quads, c->batch, c->buffers, c->columns[0], c->columns[1],
+                c->pass == CF_PASS_DATA && !c->small, c->aligned, c->scaled, c->pass == CF_PASS_DATA && c->small);
+    cf_text_add(t, "CF_TOEPLITZ_KERNEL(%s, %d, %d)\n", adds ? "toeplitz_add" : names[c->small][weights],
                 adds ? adder.sums * adder.shares : c->threads, adds ? 1 : c->resident);
 }
 
@@ -226,6 +233,8 @@ static double rows_of_block(const cf_layer *layer, const cf_toeplitz_config *c) 
 
 double cf_toeplitz_cycles_in_place(const cf_layer *layer, const cf_toeplitz_config *c, double multiprocessors) {
     const bool data = c->pass == CF_PASS_DATA, weights = c->pass == CF_PASS_WEIGHTS;
+    if (c->small)
+        return cf_toeplitz_cycles_small_in_place(c, multiprocessors);
     const double products = weights ? (double)fragments_of(layer) * c->tiles / c->stride[0]
                                     : (double)c->kernel[0] * c->steps * c->tiles / (data ? 1 : c->stride[0]),
                  stored = weights ? 0 : (double)c->tiles * (data ? c->stride[0] : 1.0 / c->stride[0]),

@@ -276,7 +276,8 @@ static conv_fft_status configure_planes(const cf_layer *layer, int pass, const c
         *config = c;
         return cf_toeplitz_configure_in_place(layer, properties, any_alignment, config);
     }
-    if (cf_toeplitz_configure_small(layer, properties, any_alignment, &c, config))
+    if (cf_toeplitz_configure_small(layer, properties, any_alignment, &c, config) ||
+        cf_toeplitz_configure_lines_last(layer, properties, any_alignment, &c, config))
         return CONV_FFT_SUCCESS;
     c.x.granule = cf_toeplitz_granule(layer, read, c.last, data ? down->output : down->input, any_alignment);
     c.y.granule = cf_toeplitz_granule(layer, written, c.last, rows, any_alignment);
@@ -334,7 +335,7 @@ static int resident_blocks(const cf_toeplitz_config *c) {
                           : c->last                                        ? (needed <= 72 ? 64 : 96)
                           : c->steps > 12                                  ? 128
                                                                            : 88;
-    return (int)cf_max(1, 65536 / (registers * c->threads));
+    return (int)(c->aligned ? c->resident : cf_max(1, 65536 / (registers * c->threads)));
 }
 
 static const char *word_of(bool value) { return value ? "true" : "false"; }
@@ -382,7 +383,9 @@ static void print_tiles(const cf_toeplitz_config *c, bool adds, cf_text *t) {
     static const char *const names[2][3] = {{"toeplitz_signals", "toeplitz_weights", "toeplitz_add"},
                                             {"toeplitz_volumes", "toeplitz_volume_weights", "toeplitz_volume_add"}};
     cf_text_add(t, "CF_TOEPLITZ_%sKERNEL(%s, %d, %d)\n", c->depths ? "VOLUME_" : "",
-                c->of_both ? "toeplitz_add_both" : names[c->depths > 0][adds ? 2 : weights],
+                c->of_both            ? "toeplitz_add_both"
+                : c->aligned && !adds ? "lines_last_weights"
+                                      : names[c->depths > 0][adds ? 2 : weights],
                 adds ? adder.sums * adder.shares : c->threads, adds ? 1 : resident_blocks(c));
 }
 
@@ -391,9 +394,9 @@ conv_fft_status cf_toeplitz_source(const cf_toeplitz_config *c, bool adds, cf_so
     const cf_slice_adder adder = cf_slice_adder_of(c->grid[1]);
     char tail[4096];
     cf_text t = {tail, sizeof tail, 0};
-    if (!c->in_place && !c->small)
+    if (c->x.rows > 0) /* the kernel has tiles */
         add_access("TileX", &c->x, &t);
-    if (!c->in_place && !c->small && weights)
+    if (c->x.rows > 0 && weights)
         add_access("TileY", &c->y, &t);
     cf_text_add(&t, "struct Problem {\ntypedef %s Storage;\ntypedef %s Weights;\ntypedef %s Bias;\n",
                 cf_storage_name(c->dtype), cf_storage_name(c->weights), cf_storage_name(c->bias));
@@ -403,6 +406,8 @@ conv_fft_status cf_toeplitz_source(const cf_toeplitz_config *c, bool adds, cf_so
         cf_toeplitz_print_in_place(c, adds, &t);
     else if (c->small)
         cf_toeplitz_print_small(c, adds, &t);
+    else if (c->aligned && !weights)
+        cf_toeplitz_print_lines_last(c, &t);
     else
         print_tiles(c, adds, &t);
     if (t.length >= t.bytes)

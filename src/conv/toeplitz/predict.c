@@ -113,6 +113,9 @@ void cf_toeplitz_predict(const cf_layer *layer, const cf_device *device, int pas
                      processors = (double)gpu->properties.multiprocessors;
         if (c.in_place)
             whole.seconds += cf_toeplitz_cycles_in_place(layer, &c, processors) / clock;
+        else if (c.aligned)
+            whole.seconds =
+                fmax(whole.seconds, device->stage_seconds + cf_toeplitz_cycles_lines_last(&c, processors) / clock);
         else if (c.depths)
             whole.seconds =
                 fmax(whole.seconds, device->stage_seconds + cf_toeplitz_volume_cycles(&c, &gpu->properties) / clock);

@@ -148,7 +148,7 @@ bool cf_toeplitz_configure_small(const cf_layer *layer, const cf_gpu_properties 
     return true;
 }
 
-static void add_plane(const char *name, const cf_toeplitz_access *a, cf_text *t) {
+void cf_toeplitz_print_plane(const char *name, const cf_toeplitz_access *a, cf_text *t) {
     cf_text_add(t, "struct %s {\nstatic constexpr int ROWS = %d, COLUMNS = %d, GRANULE = %d;\n};\n", name, a->height,
                 a->breadth, a->granule);
 }
@@ -157,8 +157,8 @@ void cf_toeplitz_print_small(const cf_toeplitz_config *c, bool adds, cf_text *t)
     const bool weights = c->pass == CF_PASS_WEIGHTS;
     const cf_slice_adder adder = cf_slice_adder_of(c->grid[1]);
     const int registers = weights ? 128 : bands_of(c).y_blocks > EIGHT ? 80 : 64;
-    add_plane("X", &c->x, t);
-    add_plane("Y", &c->y, t);
+    cf_toeplitz_print_plane("X", &c->x, t);
+    cf_toeplitz_print_plane("Y", &c->y, t);
     cf_text_add(t,
                 "static constexpr int KERNEL_Y = %d, KERNEL_X = %d, ROW_PAD = %d, COLUMN_PAD = %d, CHANNELS = %d, "
                 "SAMPLES = %d, EACH = %d, %s = %d, %s = %d;\n",

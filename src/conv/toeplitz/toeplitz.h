@@ -39,6 +39,7 @@ typedef struct cf_toeplitz_config {
     int row_pad, column_pad;
     bool in_place, aligned; /* channels_last.cuh, which explains what follows */
     int tiles, parts, quads, batch, buffers, offset[2], columns[2], resident; /* columns: WIDTH and WIDTH_Y */
+    int pack, row_step; /* planes_in_place.cuh, if the planes are also small */
     int64_t samples, groups, tiles_down, tiles_across;
     /* Volumes (volumes.cuh). depths: KERNEL_Z, or 0 for planes and lines. The depths of outputs are in depth_parts. */
     int depths, depth_pad, depth_parts, part_depths;
@@ -57,6 +58,13 @@ bool cf_toeplitz_configure_small(const cf_layer *layer, const cf_gpu_properties 
                                  const cf_toeplitz_config *common, cf_toeplitz_config *config);
 /* The constants and the entry point of a kernel of small planes. */
 void cf_toeplitz_print_small(const cf_toeplitz_config *config, bool adds, cf_text *text);
+/* The extents of the planes of one side. */
+void cf_toeplitz_print_plane(const char *name, const cf_toeplitz_access *plane, cf_text *text);
+/* The same for signals of one axis with channels last (lines_last.c). Such a config is `aligned` and not `in_place`. */
+bool cf_toeplitz_configure_lines_last(const cf_layer *layer, const cf_gpu_properties *properties, bool any_alignment,
+                                      const cf_toeplitz_config *common, cf_toeplitz_config *config);
+double cf_toeplitz_cycles_lines_last(const cf_toeplitz_config *config, double multiprocessors);
+void cf_toeplitz_print_lines_last(const cf_toeplitz_config *config, cf_text *text);
 /* The same for layers of volumes, which cf_toeplitz_configure() calls. */
 conv_fft_status cf_toeplitz_configure_volumes(const cf_layer *layer, int pass, const cf_gpu_properties *properties,
                                               bool any_alignment, cf_toeplitz_config *config);
@@ -74,6 +82,10 @@ static inline bool cf_toeplitz_adds(const cf_toeplitz_config *c) {
 bool cf_toeplitz_in_place(const cf_layer *layer, int pass);
 conv_fft_status cf_toeplitz_configure_in_place(const cf_layer *layer, const cf_gpu_properties *properties,
                                                bool any_alignment, cf_toeplitz_config *config);
+/* The same for small planes (planes_in_place.c), for a config that has the paddings, too. false: the layer has none. */
+bool cf_toeplitz_configure_small_in_place(const cf_layer *layer, const cf_gpu_properties *properties,
+                                          cf_toeplitz_config *config);
+double cf_toeplitz_cycles_small_in_place(const cf_toeplitz_config *config, double multiprocessors);
 void cf_toeplitz_print_in_place(const cf_toeplitz_config *config, bool adds, cf_text *text);
 /* Cycles of a pass. */
 double cf_toeplitz_cycles_in_place(const cf_layer *layer, const cf_toeplitz_config *config, double multiprocessors);

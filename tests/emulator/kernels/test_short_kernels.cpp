@@ -129,6 +129,48 @@ void note_in_place(const cf_toeplitz_config &c) {
     cover("scaled weights" + pass, c.scaled);
 }
 
+void note_small_in_place(const cf_toeplitz_config &c) {
+    const std::string pass = of_pass("small planes in place", c.pass);
+    cover("FP16" + pass, c.dtype == CONV_FFT_FP16);
+    cover("BF16" + pass, c.dtype == CONV_FFT_BF16);
+    cover("rows of 16" + pass, c.y.breadth > 8);
+    cover("rows of eight" + pass, c.y.breadth <= 8);
+    cover("planes of different extents" + pass, c.x.height != c.y.height && c.x.breadth != c.y.breadth);
+    cover("samples that blocks do not fill" + pass, c.samples % c.loaded);
+    cover("channels that blocks do not fill" + pass, c.groups % (4 * c.quads) != 0);
+    cover("several copies of a block" + pass, c.samples > c.loaded * c.grid[1]);
+    cover("several blocks of samples" + pass, c.grid[1] > 1);
+    cover("several blocks of channels" + pass, c.grid[0] > 1);
+    cover("FP32 weights" + pass, c.weights == CONV_FFT_FP32);
+    if (c.pass == CF_PASS_WEIGHTS) {
+        cover("one slice" + pass, c.grid[1] == 1);
+        return;
+    }
+    for (const int steps : {1, 2})
+        cover(std::to_string(steps) + " steps" + pass, c.steps == steps);
+    cover("scaled weights" + pass, c.scaled);
+}
+
+void note_lines_last(const cf_toeplitz_config &c) {
+    const std::string pass = of_pass("lines of eight channels", c.pass);
+    cover("FP16" + pass, c.dtype == CONV_FFT_FP16);
+    cover("BF16" + pass, c.dtype == CONV_FFT_BF16);
+    for (const int width : {16, 32})
+        cover("rows of " + std::to_string(width) + pass, c.width == width);
+    for (const int channels : {8, 16, 32})
+        if (channels < 32 || c.pass != CF_PASS_WEIGHTS)
+            cover(std::to_string(channels) + " channels" + pass, c.planes == channels);
+    cover("channels that blocks do not fill" + pass, c.groups % c.planes);
+    cover("several blocks of channels" + pass, c.grid[0] > 1);
+    cover("several tiles of a block" + pass, c.samples * c.tiles_across > c.grid[1]);
+    cover("several slices" + pass, c.grid[1] > 1);
+    cover("128 taps" + pass, c.kernel[1] == 128);
+    if (c.pass == CF_PASS_WEIGHTS)
+        cover("one slice" + pass, c.grid[1] == 1);
+    else
+        cover("scaled weights" + pass, c.scaled);
+}
+
 void note_small(const cf_toeplitz_config &c) {
     const std::string pass = of_pass("small planes", c.pass),
                       layout = (c.last ? ", channels last" : ", channels first") + pass;
@@ -192,7 +234,11 @@ void note_volumes(const cf_toeplitz_config &c) {
 
 void note_config(const cf_toeplitz_config &c) {
     if (c.in_place) {
-        note_in_place(c);
+        c.small ? note_small_in_place(c) : note_in_place(c);
+        return;
+    }
+    if (c.aligned) {
+        note_lines_last(c);
         return;
     }
     if (c.depths) {
@@ -306,7 +352,7 @@ void all_cases() {
                 const cf_toeplitz_config &c = state->config;
                 if (state->both)
                     note_both(*state->both);
-                c.small ? note_small(c) : note_config(c);
+                c.small && !c.in_place ? note_small(c) : note_config(c);
                 run.conflict_free = run.conflict_free && !c.in_place && c.stride[0] % 2 && !c.in_shared_memory &&
                                     !c.small && c.depths < 8;
             }
