@@ -62,6 +62,9 @@ conv_fft_embed(cf_toeplitz_kernel_text toeplitz_text core/host_device.h fbfft/co
                conv/toeplitz/small_geometry.h conv/toeplitz/small_planes.cuh conv/toeplitz/small_weights.cuh
                conv/toeplitz/lines_last.cuh
                conv/toeplitz/volumes.cuh conv/toeplitz/volume_weights.cuh)
+conv_fft_embed(cf_dft_kernel_text dft_text core/host_device.h fbfft/common/platform.cuh
+               fbfft/common/complex.cuh fbfft/common/storage.cuh ${mma} conv/dft/call.h conv/dft/geometry.h ${slices}
+               conv/dft/tables.cuh conv/dft/steps.cuh conv/dft/planes.cuh conv/dft/gradient.cuh)
 conv_fft_embed(cf_spatial_kernel_text spatial_text core/host_device.h fbfft/common/platform.cuh
                fbfft/common/complex.cuh fbfft/common/storage.cuh fbfft/common/padding.cuh conv/spatial/call.h
                conv/spatial/geometry.h conv/spatial/strips.cuh conv/spatial/channels_last.cuh

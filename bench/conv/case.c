@@ -92,6 +92,7 @@ static size_t choose_openers(const bench_session *run, const bench_job *job, ope
         openers[count++] = bench_fused_open;
         openers[count++] = bench_long1d_open;
         openers[count++] = bench_toeplitz_open;
+        openers[count++] = bench_dft_open;
         openers[count++] = bench_spatial_open;
         openers[count++] = bench_cufft_family_open;
     }

@@ -175,23 +175,26 @@ static void recorded_calls_launch_the_same(void **state) {
     assert_int_equal(case_failures(), failures);
 }
 
-/* Plans of family toeplitz, which the cost model chooses here for every pass. The gradient of the weights adds slices
- * in the workspace. */
-static void toeplitz_calls_are_recorded(void **state) {
-    static const char *const lines[] = {
-        "in=64x128x56x56 out=128 groups=128 kernel=7x7 pad=3 dtype=fp16",
-        "in=64x128x56x56 out=128 groups=128 kernel=7x7 pad=3 dtype=bf16 layout=last",
-        "in=4x4096x8192 out=4096 groups=4096 kernel=4 pad=3:0 dtype=bf16",
+/* Plans of families toeplitz and dft, which the cost model chooses here for every pass. The gradient of the weights
+ * adds slices in the workspace. */
+static void tensor_core_calls_are_recorded(void **state) {
+    static const struct {
+        const char *line, *family;
+    } cases[] = {
+        {"in=64x128x56x56 out=128 groups=128 kernel=7x7 pad=3 dtype=fp16", "toeplitz"},
+        {"in=64x128x56x56 out=128 groups=128 kernel=7x7 pad=3 dtype=bf16 layout=last", "toeplitz"},
+        {"in=4x4096x8192 out=4096 groups=4096 kernel=4 pad=3:0 dtype=bf16", "toeplitz"},
+        {"in=64x128x56x56 out=128 groups=128 kernel=31x31 pad=15 dtype=fp16 math=half", "dft"},
     };
     conv_fft_context *context = fake_context_create(WITHOUT_BLAS, *state, false);
     recorded_calls calls = {0};
     const int failures = case_failures();
-    for (size_t i = 0; i < sizeof lines / sizeof lines[0]; ++i) {
-        const conv_fft_problem p = test_problem(lines[i]);
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; ++i) {
+        const conv_fft_problem p = test_problem(cases[i].line);
         conv_fft_plan *plan = test_plan(context, &p, NULL);
         assert_non_null(plan);
         for (int pass = 0; pass < CF_PASS_COUNT; ++pass)
-            assert_string_equal(plan->pass[pass].strategy.family->name, "toeplitz");
+            assert_string_equal(plan->pass[pass].strategy.family->name, cases[i].family);
         conv_fft_plan_destroy(plan);
         check_problem(context, &p, &calls);
     }
@@ -311,7 +314,7 @@ static void addresses_are_replaced(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(recorded_calls_launch_the_same, scratch_create, scratch_remove),
-        cmocka_unit_test_setup_teardown(toeplitz_calls_are_recorded, scratch_create, scratch_remove),
+        cmocka_unit_test_setup_teardown(tensor_core_calls_are_recorded, scratch_create, scratch_remove),
         cmocka_unit_test_setup_teardown(context_is_entered_once, scratch_create, scratch_remove),
         cmocka_unit_test_setup_teardown(unrecordable_calls_are_refused, scratch_create, scratch_remove),
         cmocka_unit_test_setup_teardown(addresses_are_replaced, scratch_create, scratch_remove),

@@ -16,6 +16,7 @@ static const cf_family families[] = {
     {.name = "fused", .fields = KERNEL_FIELDS, .feasible = never},
     {.name = "long1d", .replaces = "fused", .fields = KERNEL_FIELDS, .feasible = never},
     {.name = "toeplitz", .feasible = never},
+    {.name = "dft", .feasible = never},
     {.name = "spatial", .feasible = never},
     {.name = "cufft",
      .old_name = "reference",
@@ -24,5 +25,5 @@ static const cf_family families[] = {
     {.name = "cudnn", .old_name = "direct", .fields = 1u << CF_FIELD_ALGORITHM, .feasible = never},
 };
 
-const cf_family *const cf_families[] = {&families[0], &families[1], &families[2], &families[3],
-                                        &families[4], &families[5], &families[6], NULL};
+const cf_family *const cf_families[] = {&families[0], &families[1], &families[2], &families[3], &families[4],
+                                        &families[5], &families[6], &families[7], NULL};

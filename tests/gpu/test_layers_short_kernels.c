@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Families toeplitz and spatial on a GPU: problems of all kinds, against the reference. */
+/* Families toeplitz, dft and spatial on a GPU: problems of all kinds, against the reference. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -129,6 +129,27 @@ static const char *const toeplitz_problems[] = {
     "in=3x4x1000 out=4 groups=4 kernel=9 pad=4 stride=2",
 };
 
+static const char *const dft_problems[] = {
+    "in=5x7x56x56 out=7 groups=7 kernel=31x31 pad=15 dtype=fp16 math=half",
+    "in=70x300x56x56 out=300 groups=300 kernel=31x31 pad=15 dtype=fp16 math=half",
+    "in=9x5x28x28 out=5 groups=5 kernel=29x29 pad=14 dtype=bf16 math=half",
+    "in=64x3x64x64 out=3 groups=3 kernel=31x31 pad=15 dtype=bf16 math=half",
+    "in=33x4x14x14 out=4 groups=4 kernel=27x27 pad=13 dtype=fp16 math=half",
+    "in=4x9x7x7 out=9 groups=9 kernel=13x13 pad=6 dtype=bf16 math=half",
+    "in=1x1x1x1 out=1 kernel=1x1 dtype=fp16 math=half",
+    "in=5x3x17x30 out=3 groups=3 kernel=6x8 dtype=fp16 math=half",
+    "in=3x2x9x11 out=2 groups=2 kernel=12x15 pad=7x9 dtype=bf16 math=half",
+    "in=3x6x40x37 out=6 groups=6 kernel=20x31 pad=9:11x0:30 dtype=fp16 math=half",
+    "in=6x5x40x44 out=5 groups=5 kernel=31x9 pad=15x4 dtype=fp16 w=fp32 math=half",
+    "in=6x5x40x44 out=5 groups=5 kernel=9x31 pad=4x15 dtype=bf16 gw=fp32 math=half",
+};
+
+/* Random planes: extents of all alignments, and all kinds of padding. */
+enum {
+    RANDOM_PLANES = 24
+};
+static char random_planes[RANDOM_PLANES][192];
+
 static const char *const spatial_problems[] = {
     /* Channels last: pairs of channels, single ones, blocks of channels that channels do not fill. */
     "in=5x48x56x56 out=48 groups=48 kernel=7x7 pad=3 layout=last dtype=bf16",
@@ -167,7 +188,7 @@ static const char *const spatial_problems[] = {
 };
 
 static bool is_feasible(const char *family, const char *line, int pass) {
-    if (pass != 1)
+    if (pass != 1 || strcmp(family, "dft") == 0)
         return true;
     return strcmp(family, "spatial") == 0 ? !strstr(line, "mode") : !strstr(line, "stride") || strstr(line, "last");
 }
@@ -287,6 +308,51 @@ static void random_signals_of_family_toeplitz(void **state) {
     assert_int_equal(case_failures(), 0);
 }
 
+static void check_dft(int64_t i, void *unused) {
+    (void)unused;
+    check_family("dft", dft_problems[i], i);
+}
+
+static void layers_of_family_dft(void **state) {
+    NEED_DEVICE(state);
+    case_list list = {.name = "gpu_layers_dft"};
+    for (size_t i = 0; i < sizeof dft_problems / sizeof dft_problems[0]; i++)
+        case_list_add(&list, "%s", dft_problems[i]);
+    device_each(&list, check_dft, NULL);
+    assert_int_equal(case_failures(), 0);
+}
+
+static void check_plane(int64_t i, void *unused) {
+    (void)unused;
+    check_family("dft", random_planes[i], i);
+}
+
+static void random_planes_of_family_dft(void **state) {
+    NEED_DEVICE(state);
+    static const char *const types[] = {"dtype=fp16", "dtype=bf16", "dtype=fp16 w=fp32", "dtype=bf16 gw=fp32"};
+    case_list list = {.name = "gpu_layers_planes"};
+    generator g = test_generator(1);
+    for (int i = 0; i < RANDOM_PLANES; i++) {
+        const int samples = (int)random_int(&g, 1, 40), groups = (int)random_int(&g, 2, 7);
+        int kernel[2] = {0}, pad[2] = {0}, input[2] = {0};
+        for (int a = 0; a < 2; a++) {
+            kernel[a] = (int)random_int(&g, 1, 31);
+            pad[a] = random_once_in(&g, 4) ? (int)random_int(&g, 0, kernel[a] - 1) : kernel[a] / 2;
+            input[a] = (int)random_int(&g, kernel[a], 48);
+        }
+        if (random_once_in(&g, 2))
+            input[1] = (input[1] + 7) / 8 * 8;
+        snprintf(random_planes[i], sizeof random_planes[i],
+                 "in=%dx%dx%dx%d out=%d groups=%d kernel=%dx%d pad=%dx%d %s "
+                 "math=half",
+                 samples, groups, input[0], input[1], groups, groups, kernel[0], kernel[1], pad[0], pad[1],
+                 types[random_int(&g, 0, 3)]);
+        case_list_add(&list, "%s", random_planes[i]);
+    }
+    device_each(&list, check_plane, NULL);
+    assert_int_equal(case_failures(), 0);
+}
+
 static void layers_of_family_spatial(void **state) {
     NEED_DEVICE(state);
     case_list list = {.name = "gpu_layers_spatial"};
@@ -298,10 +364,9 @@ static void layers_of_family_spatial(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(layers_of_family_toeplitz),
-        cmocka_unit_test(random_volumes_of_family_toeplitz),
-        cmocka_unit_test(random_signals_of_family_toeplitz),
-        cmocka_unit_test(layers_of_family_spatial),
+        cmocka_unit_test(layers_of_family_toeplitz),         cmocka_unit_test(random_volumes_of_family_toeplitz),
+        cmocka_unit_test(random_signals_of_family_toeplitz), cmocka_unit_test(layers_of_family_dft),
+        cmocka_unit_test(random_planes_of_family_dft),       cmocka_unit_test(layers_of_family_spatial),
     };
     gpu_read_filters();
     const int status = gpu_exit_status(

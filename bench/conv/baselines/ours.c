@@ -241,6 +241,7 @@ bool bench_fused_open(bench_impl *impl, const bench_job *job) { return open_fami
 bool bench_long1d_open(bench_impl *impl, const bench_job *job) { return open_family(impl, job, "long1d "); }
 
 bool bench_toeplitz_open(bench_impl *impl, const bench_job *job) { return open_family(impl, job, "toeplitz"); }
+bool bench_dft_open(bench_impl *impl, const bench_job *job) { return open_family(impl, job, "dft"); }
 bool bench_spatial_open(bench_impl *impl, const bench_job *job) { return open_family(impl, job, "spatial"); }
 
 bool bench_cufft_family_open(bench_impl *impl, const bench_job *job) { return open_family(impl, job, "cufft "); }

@@ -21,6 +21,7 @@
  *     fused basis=72x72 tiles=1x1 dilation=step spectrum=fp32
  *     long1d basis=2048 tiles=1 dilation=step spectrum=fp32
  *     toeplitz                                   (no fields: conv/toeplitz/config.c chooses)
+ *     dft                                        (no fields: conv/dft/config.c chooses)
  *     spatial                                    (no fields: conv/spatial/config.c chooses)
  *     cufft basis=64x64 chunk=128
  *     cudnn algorithm=graph:29:k2=27,k13=1       (conv/cudnn/cudnn.h)

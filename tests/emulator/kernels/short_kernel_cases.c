@@ -160,6 +160,22 @@ static const short_case all[] = {
     {.problem = "in=9x1x1024 out=1 kernel=12 pad=3:8", .shifted = true, .shared = 24000},
     {.problem = "in=2x1x4500 out=1 kernel=33 pad=16 math=tf32", .processors = 2},
 
+    /* Family dft: copies of 16, 8, 4 and 2 bytes; planes and kernels of different extents; kernels larger than planes;
+     * samples that blocks do not fill; several slices and one. */
+    {.problem = "in=13x2x28x28 out=2 groups=2 kernel=29x29 pad=14 dtype=fp16 math=half", .dft = true, .spoiled = true},
+    {.problem = "in=7x2x20x24 out=2 groups=2 kernel=13x9 pad=6x4 dtype=bf16 math=half",
+     .dft = true,
+     .spoiled = true,
+     .processors = 3},
+    {.problem = "in=3x1x40x56 out=1 kernel=31x31 pad=15 dtype=fp16 math=half", .dft = true, .processors = 2},
+    {.problem = "in=4x3x17x30 out=3 groups=3 kernel=6x8 dtype=fp16 math=half", .dft = true},
+    {.problem = "in=3x2x9x11 out=2 groups=2 kernel=12x15 pad=7x9 dtype=bf16 math=half", .dft = true},
+    {.problem = "in=5x3x18x20 out=3 groups=3 kernel=5x7 pad=2x3 dtype=fp16 w=fp32 math=half", .dft = true},
+    {.problem = "in=3x2x18x20 out=2 groups=2 kernel=7x5 pad=3x2 dtype=fp16 math=half", .dft = true, .shifted = true},
+    {.problem = "in=2x2x19x18 out=2 groups=2 kernel=4x3 pad=2:0x1:3 dtype=bf16 gw=fp32 math=half", .dft = true},
+    {.problem = "in=7x2x18x18 out=2 groups=2 kernel=5x5 pad=2 dtype=bf16 math=half", .dft = true},
+    {.problem = "in=1x1x1x1 out=1 kernel=1x1 dtype=fp16 math=half", .dft = true},
+
     /* Family spatial. Channels last: pairs of channels and single ones, several blocks of channels. */
     {.problem = "in=2x6x13x18 out=6 groups=6 kernel=7x7 pad=3 layout=last dtype=bf16",
      .spatial = true,
@@ -233,6 +249,7 @@ static conv_fft_status open_case(const short_case *c, const char *properties, sh
     cf_layer made;
     cf_strategy strategy[CF_PASS_COUNT];
     uint64_t smallest;
+    const char *const family = c->spatial ? "spatial" : c->dft ? "dft" : "toeplitz";
     memset(o, 0, sizeof *o);
     CF_FORWARD(conv_fft_problem_parse(c->problem, &o->problem, NULL, 0));
     CF_FORWARD(cf_gpu_properties_load(properties, &o->gpu.properties));
@@ -245,7 +262,7 @@ static conv_fft_status open_case(const short_case *c, const char *properties, sh
     CF_FORWARD(cf_gpu_layers_create(&o->gpu, &o->device));
     CF_FORWARD(cf_layer_make(&o->problem, &made));
     for (int pass = 0; pass < CF_PASS_COUNT; ++pass)
-        CF_FORWARD(cf_strategy_parse(c->spatial ? "spatial" : "toeplitz", o->problem.rank, &strategy[pass]));
+        CF_FORWARD(cf_strategy_parse(family, o->problem.rank, &strategy[pass]));
     const int passes = c->passes ? c->passes : CONV_FFT_ALL_PASSES;
     return cf_plan_create(&made, o->device, passes, strategy, c->shifted, 0, &smallest, &o->plan);
 }
@@ -316,7 +333,7 @@ static void check_spoiled(layer *l, const conv_fft_plan *plan, conv_fft_pass pas
 
 /* Channels whose products are computed together. */
 static int64_t channels_together(const short_case *c, const conv_fft_plan *plan, int pass) {
-    const cf_toeplitz_state *const state = c->spatial ? NULL : plan->pass[pass].state;
+    const cf_toeplitz_state *const state = c->spatial || c->dft ? NULL : plan->pass[pass].state;
     return state && state->config.in_place && pass != CF_PASS_WEIGHTS ? 4 : 1;
 }
 

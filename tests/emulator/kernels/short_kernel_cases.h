@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Layers of families toeplitz and spatial, whose kernels short_kernels_emit.c writes and test_short_kernels.cpp runs in
- * the emulator. */
+/* Layers of families toeplitz, dft and spatial, whose kernels short_kernels_emit.c writes and test_short_kernels.cpp
+ * runs in the emulator. */
 #ifndef SIMT_SHORT_KERNEL_CASES_H
 #define SIMT_SHORT_KERNEL_CASES_H
 
+#include "conv/dft/dft.h"
 #include "conv/spatial/spatial.h"
 #include "conv/toeplitz/toeplitz.h"
 #include "cuda/driver/gpu.h"
@@ -11,7 +12,7 @@
 
 typedef struct short_case {
     const char *problem; /* its line; with it the case is selected */
-    bool spatial;        /* family spatial; else toeplitz */
+    bool spatial, dft;   /* family spatial, or dft; else toeplitz */
     int passes;          /* set of conv_fft_pass; 0: all */
     bool shifted;        /* tensors off by one element: kernels for any alignment */
     bool spoiled;        /* also with a NaN in one channel of one sample */

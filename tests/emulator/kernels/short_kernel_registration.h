@@ -4,6 +4,7 @@
 #ifndef SIMT_SHORT_KERNELS_H
 #define SIMT_SHORT_KERNELS_H
 
+#include "conv/dft/gradient.cuh"
 #include "conv/spatial/gradient.cuh"
 #include "conv/toeplitz/both.cuh"
 #include "conv/toeplitz/lines_last.cuh"
@@ -16,6 +17,7 @@ struct Registration {
     Registration(const char *text, void (*kernel)(cf_toeplitz_call));
     Registration(const char *text, void (*kernel)(cf_toeplitz_both_call));
     Registration(const char *text, void (*kernel)(cf_toeplitz_volume_call));
+    Registration(const char *text, void (*kernel)(cf_dft_call));
     Registration(const char *text, void (*kernel)(cf_spatial_call));
 };
 

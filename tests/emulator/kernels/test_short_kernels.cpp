@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Families `toeplitz` and `spatial`: their plans and their own calls, with launches in the emulator.
+// Families `toeplitz`, `dft` and `spatial`: their plans and their own calls, with launches in the emulator.
 #include "check.h"
 #include "kernels/emitted.h"
 #include "kernels/short_kernel_registration.h"
@@ -66,6 +66,28 @@ void note_access(const std::string &what, const cf_toeplitz_access &a) {
 std::string of_pass(const char *family, int pass) {
     static const char *const passes[] = {"y", "gx", "gw"};
     return std::string(" of ") + passes[pass] + ", " + family;
+}
+
+void note_dft(const cf_dft_config &c) {
+    const std::string pass = of_pass("dft", c.pass);
+    const std::int64_t items = (c.samples + c.planes - 1) / c.planes;
+    cover("FP16" + pass, c.dtype == CONV_FFT_FP16);
+    cover("BF16" + pass, c.dtype == CONV_FFT_BF16);
+    cover("FP32 weights" + pass, c.weights == CONV_FFT_FP32);
+    cover("several items of a block" + pass, items > c.grid[1]);
+    cover("kernels larger than planes" + pass, c.kernel[0] > c.x.rows && c.kernel[1] > c.x.columns);
+    cover("different bases" + pass, c.basis[0] != c.basis[1]);
+    for (const int granule : {1, 2, 4, 8}) {
+        cover("granules of " + std::to_string(granule) + " of x" + pass, c.x.granule == granule);
+        cover("granules of " + std::to_string(granule) + " of y" + pass, c.y.granule == granule);
+    }
+    if (c.pass == CF_PASS_WEIGHTS) {
+        cover("several slices" + pass, c.grid[1] > 1);
+        cover("one slice" + pass, c.grid[1] == 1);
+    } else {
+        cover("samples that blocks do not fill" + pass, c.samples % c.planes);
+        cover("32 columns twice" + pass, c.y.columns > 32);
+    }
 }
 
 void note_spatial(const cf_spatial_config &c) {
@@ -347,6 +369,8 @@ void all_cases() {
             if (pass.state && cases[i].spatial) {
                 note_spatial(static_cast<const cf_spatial_state *>(pass.state)->config);
                 run.conflict_free = false;
+            } else if (pass.state && cases[i].dft) {
+                note_dft(static_cast<const cf_dft_state *>(pass.state)->config);
             } else if (pass.state) {
                 const auto *const state = static_cast<const cf_toeplitz_state *>(pass.state);
                 const cf_toeplitz_config &c = state->config;
@@ -379,6 +403,9 @@ Registration::Registration(const char *text, void (*kernel)(cf_toeplitz_both_cal
 }
 Registration::Registration(const char *text, void (*kernel)(cf_toeplitz_volume_call)) {
     bodies()[text] = [kernel](const void *call) { kernel(*static_cast<const cf_toeplitz_volume_call *>(call)); };
+}
+Registration::Registration(const char *text, void (*kernel)(cf_dft_call)) {
+    bodies()[text] = [kernel](const void *call) { kernel(*static_cast<const cf_dft_call *>(call)); };
 }
 Registration::Registration(const char *text, void (*kernel)(cf_spatial_call)) {
     bodies()[text] = [kernel](const void *call) { kernel(*static_cast<const cf_spatial_call *>(call)); };

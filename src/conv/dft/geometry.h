@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The sizes of DFT kernels, for the host, the kernels and the emulator. planes.cuh explains the steps. */
+#ifndef CF_CONV_DFT_GEOMETRY_H
+#define CF_CONV_DFT_GEOMETRY_H
+
+#include "core/host_device.h"
+
+/* What is read has rows x columns elements, what is computed out_rows x out_columns. */
+typedef struct cf_dft_extents {
+    int rows, columns, out_rows, out_columns, basis_y, basis_x;
+    int planes; /* that a block computes together */
+    int taps;   /* 1: a block transforms taps first */
+} cf_dft_extents;
+
+typedef struct cf_dft_geometry {
+    int tiles, eights;         /* eight frequencies of rows: one for each warp; of columns */
+    int steps_x, steps_y;      /* products of depth 16 along rows and columns of what is read */
+    int read_eights, pitch;    /* eight rows of what is read; units of 16 bytes from row to row */
+    int plane;                 /* units of a plane that is read */
+    int out_eights, out_pairs; /* eight rows of what is computed, and two of them */
+    int halves;                /* 32 columns of what is computed */
+    int mid_rows, mid_pitch;   /* 16 rows of all planes between the inverse steps; units from frequency to frequency */
+    int first, table_y, table_rows, table_x; /* units of the tables of steps 1 to 4 */
+    int mid;                                 /* of what steps 3 and 4 share, or of two planes of taps */
+} cf_dft_geometry;
+
+CF_CONSTEXPR int cf_dft_ceil(int a, int b) { return (a + b - 1) / b; }
+
+CF_CONSTEXPR cf_dft_geometry cf_dft_geometry_of(cf_dft_extents e) {
+    cf_dft_geometry g = {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0};
+    g.tiles = cf_dft_ceil(e.basis_x / 2 + 1, 8);
+    g.eights = cf_dft_ceil(e.basis_y / 2 + 1, 8);
+    g.steps_x = cf_dft_ceil(e.columns, 16);
+    g.steps_y = cf_dft_ceil(e.rows, 16);
+    g.read_eights = cf_dft_ceil(e.rows, 8);
+    g.pitch = cf_dft_ceil(g.steps_x, 2) * 4 + 1;
+    g.plane = g.read_eights * 8 * g.pitch;
+    g.out_eights = cf_dft_ceil(e.out_rows, 8);
+    g.out_pairs = cf_dft_ceil(g.out_eights, 2);
+    g.halves = cf_dft_ceil(e.out_columns, 32);
+    g.mid_rows = cf_dft_ceil(e.planes * g.out_eights, 2);
+    g.mid_pitch = 2 * g.mid_rows + 1;
+    g.first = g.tiles * g.steps_x * 32;
+    g.table_y = g.steps_y * g.eights * 32;
+    g.table_rows = g.eights * g.out_pairs * 32;
+    g.table_x = g.tiles * g.halves * 64;
+    g.mid = 16 * g.tiles * g.mid_pitch;
+    if (e.taps && g.mid < 2 * g.plane)
+        g.mid = 2 * g.plane;
+    return g;
+}
+
+#endif

@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The time of a pass of family dft: memory, or the cycles of a multiprocessor for each plane. The figures are from
+ * measurements on an H100. */
+#include "conv/dft/dft.h"
+#include "conv/gpu/device.h"
+#include "conv/plan/cost/stage_cost.h"
+#include "core/arith.h"
+
+#include <math.h>
+
+/* Cycles of a multiprocessor for each product, and for each eight frequencies of a plane besides: forward or gx, gw. */
+static const double product[2] = {5.2, 3.4}, of_tile[2] = {17.0, 104.0};
+
+/* Seconds before a block can begin its first plane, besides the time of two planes: the matrices, and the spectrum of
+ * the taps. */
+static const double first_plane = 8e-6;
+
+/* Products of steps 1 to 4 for a plane that is read and computed, or of steps 1 and 2 for two planes that are read. */
+static double plane_cycles(const cf_dft_config *c) {
+    const cf_dft_geometry g = cf_dft_geometry_for(c);
+    const bool weights = c->pass == CF_PASS_WEIGHTS;
+    const double read = (double)(g.steps_x * g.read_eights + 2 * g.steps_y * g.eights),
+                 computed = g.eights * g.out_eights + 2.0 * g.halves * g.out_eights;
+    return g.tiles * (of_tile[weights] + product[weights] * (weights ? 2 * read : read + computed));
+}
+
+void cf_dft_predict(const cf_layer *layer, const cf_device *device, int pass, const cf_strategy *strategy,
+                    cf_stage_cost cost[CF_STAGE_COUNT]) {
+    (void)strategy;
+    const cf_gpu *gpu = cf_gpu_of_layers(device);
+    cf_dft_config c;
+    cf_stage_cost whole = cf_cost_definition(layer, pass);
+    whole.seconds = cf_cost_of(device, whole.bytes, 0.0, 1.0).seconds;
+    if (gpu && layer->batch > 0 && cf_dft_configure(layer, pass, &gpu->properties, false, &c) == CONV_FFT_SUCCESS) {
+        const double clock = 0.89e3 * (double)gpu->properties.clock_khz,
+                     processors = (double)gpu->properties.multiprocessors,
+                     blocks = (double)c.grid[0] * (double)c.grid[1],
+                     items = ceil((double)c.samples / (c.planes * (double)c.grid[1])) * c.planes;
+        const double resident = fmin(blocks, processors * c.resident), waves = ceil(blocks / resident),
+                     cycles = blocks * (items + 2.0) * plane_cycles(&c) / (fmin(processors, blocks) * clock);
+        whole.seconds = fmax(whole.seconds, cycles) + waves * first_plane + device->stage_seconds;
+        if (cf_dft_adds(&c))
+            whole.seconds += device->stage_seconds;
+    }
+    cost[cf_cost_whole_passes[pass]] = whole;
+}
