@@ -117,7 +117,7 @@ emulator-coverage:
 	cmake --preset coverage
 	CONV_FFT_TEST_SHARE=100 cmake --build build/coverage --parallel $(JOBS) \
 	    --target emulator_test_shared_memory_fft emulator_test_shared_memory_fft_double \
-	    emulator_test_fused emulator_test_fused_double
+	    emulator_test_fused emulator_test_fused_double emulator_test_short_kernels
 	scripts/emulator_core.py collect build/coverage build/coverage/notes.json.gz
 	scripts/emulator_core.py report build/coverage/notes.json.gz
 

@@ -27,7 +27,8 @@ ROOT = Path(__file__).resolve().parent.parent
 MIN_PERCENT = 95  # of the lines that all cases reach
 MIN_LINES = 1425  # what the list of every tenth case reached, before there was a core
 PROGRAMS = {"emulator_test_shared_memory_fft": "tile", "emulator_test_shared_memory_fft_double": "tile",
-            "emulator_test_fused": "fused", "emulator_test_fused_double": "fused"}
+            "emulator_test_fused": "fused", "emulator_test_fused_double": "fused",
+            "emulator_test_short_kernels": "short_kernels"}
 
 
 # ---------------------------------------------------------------------------------------------------------- collecting
@@ -150,7 +151,7 @@ def write_lists(notes, names, head):
 def core_names():
     found = []
     for path in sorted((ROOT / "tests/data/core").glob("*.txt")):
-        if path.stem in ("tile", "tile_pairs", "fused"):
+        if path.stem in ("tile", "tile_pairs", "fused", "short_kernels"):
             found += [line for line in path.read_text(encoding="utf-8").splitlines()
                       if line and not line.startswith("#")]
     return found

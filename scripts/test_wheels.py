@@ -165,6 +165,8 @@ def main():
             archive.extractall(site)
             for file in (site / "conv_fft" / "bin" / "conv-fft", site / "conv_fft" / "lib/conv_fft/compile-kernel"):
                 file.chmod(0o755)
+            if not any(name.endswith(".data/data/share/man/man1/conv-fft.1") for name in archive.namelist()):
+                fail("%s has no manual page" % wheel.name)
             check_library(site / "conv_fft" / "lib" / "libconv_fft.so")
             check_runs(arch, site, folder)
             if arch == os.uname().machine:

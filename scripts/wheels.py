@@ -14,6 +14,7 @@ and auditwheel. What is built stays in DIR (default build/wheels), so a second r
 import argparse
 import hashlib
 import os
+import platform
 import re
 import shutil
 import subprocess
@@ -145,6 +146,8 @@ def toolchain(arch, out):
              "CMAKE_SHARED_LINKER_FLAGS_INIT -s", "CMAKE_EXE_LINKER_FLAGS_INIT -s",
              "CMAKE_FIND_ROOT_PATH_MODE_PROGRAM NEVER", "CMAKE_FIND_ROOT_PATH_MODE_LIBRARY ONLY",
              "CMAKE_FIND_ROOT_PATH_MODE_INCLUDE ONLY", "CMAKE_FIND_ROOT_PATH_MODE_PACKAGE ONLY"]
+    if arch == platform.machine():
+        lines.append("CMAKE_CROSSCOMPILING_EMULATOR env")  # its programs run here
     file.write_text("".join("set(%s)\n" % line for line in lines))
     return file
 
@@ -195,6 +198,8 @@ def wheel(arch, out, prefix, description):
                "CMAKE_REQUIRE_FIND_PACKAGE_OpenMP": "ON",
                "CMAKE_C_STANDARD_LIBRARIES": prefix / "lib" / "libcpu_model.a",
                "CONV_FFT_LICENCES": prefix / "licences"}
+    if arch != platform.machine() in ARCHITECTURES:  # the program of this machine prints the manual page
+        defined["CONV_FFT_HOST_PROGRAM"] = out / platform.machine() / "build" / "conv_fft" / "tools" / "conv-fft"
     settings = ["build-dir=%s" % (out / arch / "build" / "conv_fft"), "install.strip=false"]
     settings += ["cmake.define.%s=%s" % pair for pair in defined.items()]
     environment = {**os.environ, "PKG_CONFIG_LIBDIR": str(prefix / "lib" / "pkgconfig"),
@@ -218,15 +223,16 @@ def wheel(arch, out, prefix, description):
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--out", type=Path, default=ROOT / "build" / "wheels")
-    parser.add_argument("architectures", nargs="*", metavar="ARCHITECTURE", help="%s (default: both)" % " or ".join(
-        ARCHITECTURES))
+    parser.add_argument("architectures", nargs="*", metavar="ARCHITECTURE",
+                        help="%s (default: both); that of this machine is always built" % " or ".join(ARCHITECTURES))
     options = parser.parse_args()
     wrong = [arch for arch in options.architectures if arch not in ARCHITECTURES]
     if wrong:
         parser.error("ARCHITECTURE is %s; it must be %s" % (wrong[0], " or ".join(ARCHITECTURES)))
     out = options.out.resolve()
     source = sources(out)
-    for arch in options.architectures or ARCHITECTURES:
+    own, chosen = platform.machine(), options.architectures or ARCHITECTURES
+    for arch in [own] * (own in ARCHITECTURES) + [arch for arch in chosen if arch != own]:
         description = toolchain(arch, out)
         wheel(arch, out, libraries(arch, out, source, description), description)
     for file in sorted(out.glob("*.whl")):

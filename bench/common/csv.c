@@ -109,9 +109,7 @@ static bool copy_old(FILE *old, FILE *out, const char *path, const row_key *keys
     return !ferror(old);
 }
 
-/* Write a text, in quotes if it has commas: names of stages with two tensors, knobs of cuDNN's engines. No text has
- * quotes. */
-static void write_text(FILE *out, const char *text) { fprintf(out, strchr(text, ',') ? "\"%s\"" : "%s", text); }
+void bench_csv_write_text(FILE *out, const char *text) { fprintf(out, strchr(text, ',') ? "\"%s\"" : "%s", text); }
 
 static void write_part(FILE *out, const bench_part *part) {
     if (part->count > 0)
@@ -119,9 +117,9 @@ static void write_part(FILE *out, const bench_part *part) {
     for (size_t i = 0; i < part->count; i++) {
         const bench_row *r = &part->rows[i];
         fprintf(out, "%s,", key_of(r).text);
-        write_text(out, r->impl);
+        bench_csv_write_text(out, r->impl);
         fprintf(out, ",%.4f,%" PRIu64 ",%.2e,", r->ms, r->workspace_bytes, r->rel_l2);
-        write_text(out, r->strategy);
+        bench_csv_write_text(out, r->strategy);
         fputc('\n', out);
     }
 }

@@ -6,6 +6,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 
 typedef struct bench_row {
     char suite[48], layer[80], pass[16], precision[8], impl[32], strategy[640];
@@ -20,6 +21,10 @@ typedef struct bench_part {
     bench_row *rows;
     size_t count, capacity;
 } bench_part;
+
+/* Write a text, in quotes if it has commas: names of stages with two tensors, knobs of cuDNN's engines. No text has
+ * quotes. */
+void bench_csv_write_text(FILE *out, const char *text);
 
 bool bench_part_add(bench_part *part, const bench_row *row);
 

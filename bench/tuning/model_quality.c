@@ -7,6 +7,7 @@
  */
 #include "tuning/model_quality.h"
 
+#include "common/csv.h"
 #include "tools/message.h"
 #include "tools/progress.h"
 
@@ -49,9 +50,11 @@ static int note(const conv_fft_tune_candidate *c, void *user) {
     if (c->predicted_ms >= 0)
         f->min_predicted[set] = fmin(f->min_predicted[set], c->predicted_ms);
     f->timed[set] += c->measured_ms >= 0;
-    if (f->candidates && c->measured_ms >= 0)
-        fprintf(f->candidates, "%s,%s,%.5f,%.5f,%s\n", f->name, set_names[set], c->predicted_ms, c->measured_ms,
-                c->strategy);
+    if (f->candidates && c->measured_ms >= 0) {
+        fprintf(f->candidates, "%s,%s,%.5f,%.5f,", f->name, set_names[set], c->predicted_ms, c->measured_ms);
+        bench_csv_write_text(f->candidates, c->strategy);
+        fputc('\n', f->candidates);
+    }
     for (int i = 0; i < 2; ++i) {
         if (f->wanted[set][i] && strcmp(f->wanted[set][i], c->strategy) == 0)
             f->wanted_ms[set][i] = c->measured_ms;

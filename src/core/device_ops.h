@@ -73,7 +73,7 @@ typedef struct cf_convolution_desc {
 } cf_convolution_desc;
 
 /* Sum of scratch[sample][channel][padded axes] (compute type, dense) over the padded positions of each element of
- * `tensor`. */
+ * `tensor`. last: the scratch is [sample][padded axes][channel of all groups], which only GPUs read. */
 typedef struct cf_fold_desc {
     cf_tensor tensor;
     conv_fft_dtype scratch_dtype;
@@ -82,6 +82,7 @@ typedef struct cf_fold_desc {
     int64_t padded[3]; /* extents of the scratch */
     int64_t size[3];   /* extents of the tensor */
     conv_fft_padding mode;
+    bool last;
 } cf_fold_desc;
 
 /* gbias[channel] = sum over samples and positions of gy. */

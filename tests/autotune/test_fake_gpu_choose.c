@@ -103,6 +103,8 @@ static void depthwise_layers_have_their_families(void **state) {
                  {"in=4x4096x8192 out=4096 groups=4096 kernel=64 pad=63:0 dtype=bf16", "toeplitz"},
                  {"in=64x144x56x56 out=144 groups=144 kernel=5x5 pad=2 stride=2 layout=last dtype=fp16", "toeplitz"},
                  {"in=64x96x112x112 out=96 groups=96 kernel=3x3 pad=1 stride=2 layout=last dtype=fp16", "toeplitz"},
+                 {"in=64x144x56x56 out=144 groups=144 kernel=5x5 pad=2 stride=2 dtype=fp16", "toeplitz"},
+                 {"in=64x672x14x14 out=672 groups=672 kernel=5x5 pad=2 stride=2 dtype=fp16", "toeplitz"},
                  {"in=64x96x56x56 out=96 groups=96 kernel=7x7 pad=3 layout=last dtype=bf16", "toeplitz"},
                  {"in=64x32x112x112 out=32 groups=32 kernel=3x3 pad=1 layout=last dtype=fp16", "toeplitz"},
                  {"in=64x240x28x28 out=240 groups=240 kernel=5x5 pad=2 layout=last dtype=fp16", "toeplitz"},

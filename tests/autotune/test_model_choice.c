@@ -76,7 +76,7 @@ static void choose_all(const char *facts, const char *cases, judged_layers *laye
     cf_gpu_layers_destroy(device);
 }
 
-/* Take the row "case,pass,predicted_ms,measured_ms,strategy". */
+/* Take the row "case,pass,predicted_ms,measured_ms,strategy". A strategy with commas is in quotes. */
 static void take_row(char *line, judged_layers *layers) {
     char name[64], pass[16];
     double predicted, ms;
@@ -85,6 +85,10 @@ static void take_row(char *line, judged_layers *layers) {
     if (sscanf(line, "%63[^,],%15[^,],%lf,%lf,%n", name, pass, &predicted, &ms, &at) != 4 || at == 0)
         fail_msg("no row of a candidate: %s", line);
     const int set = strcmp(pass, "forward") == 0 ? 0 : 1;
+    if (line[at] == '"') {
+        ++at;
+        line[strlen(line) - 1] = '\0';
+    }
     for (int i = 0; i < layers->count; ++i) {
         judged *j = &layers->items[i];
         if (strcmp(j->name, name) != 0)

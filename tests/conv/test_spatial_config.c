@@ -22,42 +22,36 @@ static bool make(const char *line, cf_layer *layer) {
 
 static void serves_short_kernels_of_few_channels(void **unused) {
     (void)unused;
-    enum {
-        F = 1 << CF_PASS_FORWARD,
-        D = 1 << CF_PASS_DATA,
-        W = 1 << CF_PASS_WEIGHTS
-    };
     static const struct {
         const char *problem;
-        int passes;
-        const char *why; /* a part of the reason why it does not take another pass */
+        bool serves;
+        const char *why; /* a part of the reason why it does not take it */
     } cases[] = {
-        {"in=4x8x20x20 out=8 groups=8 kernel=5x5 pad=2", F | D | W, ""},
-        {"in=4x8x300x300 out=8 groups=8 kernel=5x5 pad=2 stride=8 dilation=64 dtype=bf16 layout=last", F | D | W, ""},
-        {"in=4x8x20x20 out=64 groups=8 kernel=5x5 pad=2 dtype=fp16 w=fp32", F | D | W, ""},
-        {"in=4x8x20x20 out=8 kernel=5x5 pad=2", F | D | W, ""},
-        {"in=4x8x5x20x20 out=8 groups=8 kernel=3x3x3 pad=1", F | D | W, ""},
-        {"in=4x8x2000 out=8 groups=8 kernel=256 pad=255:0", F | D | W, ""},
-        {"in=4x8x20x20 out=8 groups=8 kernel=5x5 pad=2 mode=reflect", F | D | W, ""},
-        {"in=4x8x20x20 out=8 groups=8 kernel=5x5 pad=2 mode=reflect dtype=fp16", F | W, "folds"},
-        {"in=4x8x20x20 out=8 groups=8 kernel=5x5 pad=2 mode=circular layout=last", F | W, "folds"},
-        {"in=4x8x20x20 out=9 kernel=5x5 pad=2", 0, "8 channels"},
-        {"in=4x9x20x20 out=8 kernel=5x5 pad=2", 0, "8 channels"},
-        {"in=4x8x20x20 out=8 groups=8 kernel=5x5 pad=2 dtype=fp64", 0, "FP32, FP16 and BF16"},
-        {"in=4x8x20x20 out=8 groups=8 kernel=5x5 pad=2 stride=9", 0, "strides up to 8"},
-        {"in=4x8x2000 out=8 groups=8 kernel=5 dilation=65", 0, "dilations up to 64"},
-        {"in=4x8x2000 out=8 groups=8 kernel=300", 0, "256 taps"},
-        {"in=4x8x60x20 out=8 groups=8 kernel=33x3", 0, "31 x 31 rows"},
+        {"in=4x8x20x20 out=8 groups=8 kernel=5x5 pad=2", true, ""},
+        {"in=4x8x300x300 out=8 groups=8 kernel=5x5 pad=2 stride=8 dilation=64 dtype=bf16 layout=last", true, ""},
+        {"in=4x8x20x20 out=64 groups=8 kernel=5x5 pad=2 dtype=fp16 w=fp32", true, ""},
+        {"in=4x8x20x20 out=8 kernel=5x5 pad=2", true, ""},
+        {"in=4x8x5x20x20 out=8 groups=8 kernel=3x3x3 pad=1", true, ""},
+        {"in=4x8x2000 out=8 groups=8 kernel=256 pad=255:0", true, ""},
+        {"in=4x8x20x20 out=8 groups=8 kernel=5x5 pad=2 mode=reflect", true, ""},
+        {"in=4x8x20x20 out=8 groups=8 kernel=5x5 pad=2 mode=reflect dtype=fp16", true, ""},
+        {"in=4x8x20x20 out=8 groups=8 kernel=5x5 pad=2 mode=circular layout=last", true, ""},
+        {"in=4x8x20x20 out=9 kernel=5x5 pad=2", false, "8 channels"},
+        {"in=4x9x20x20 out=8 kernel=5x5 pad=2", false, "8 channels"},
+        {"in=4x8x20x20 out=8 groups=8 kernel=5x5 pad=2 dtype=fp64", false, "FP32, FP16 and BF16"},
+        {"in=4x8x20x20 out=8 groups=8 kernel=5x5 pad=2 stride=9", false, "strides up to 8"},
+        {"in=4x8x2000 out=8 groups=8 kernel=5 dilation=65", false, "dilations up to 64"},
+        {"in=4x8x2000 out=8 groups=8 kernel=300", false, "256 taps"},
+        {"in=4x8x60x20 out=8 groups=8 kernel=33x3", false, "31 x 31 rows"},
     };
-    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; ++i)
-        for (int pass = 0; pass < CF_PASS_COUNT; ++pass) {
-            cf_layer layer;
-            const char *why = "";
-            assert_true(make(cases[i].problem, &layer));
-            const bool serves = cf_spatial_serves(&layer, pass, &why);
-            if (serves != ((cases[i].passes >> pass & 1) != 0) || (!serves && !strstr(why, cases[i].why)))
-                fail_msg("%s, pass %d: %s", cases[i].problem, pass, why);
-        }
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; ++i) {
+        cf_layer layer;
+        const char *why = "";
+        assert_true(make(cases[i].problem, &layer));
+        const bool serves = cf_spatial_serves(&layer, &why);
+        if (serves != cases[i].serves || (!serves && !strstr(why, cases[i].why)))
+            fail_msg("%s: %s", cases[i].problem, why);
+    }
 }
 
 /* Both views of geometry.h agree: the tap by which an output reads an input, and the input that it reads by a tap. */
@@ -127,7 +121,7 @@ static void passes_are_cut_for_the_gpu(void **unused) {
         for (int pass = 0; pass < CF_PASS_COUNT; ++pass) {
             cf_spatial_config c;
             const char *why;
-            if (!cf_spatial_serves(&layer, pass, &why))
+            if (!cf_spatial_serves(&layer, &why))
                 continue;
             ++served;
             for (int any = 0; any < 2; ++any) {
@@ -180,11 +174,11 @@ static void large_sizes_are_refused(void **unused) {
     for (int pass = 0; pass < CF_PASS_COUNT; ++pass)
         assert_int_equal(cf_spatial_configure(&layer, pass, &properties, false, &c), CONV_FFT_NOT_SUPPORTED);
     assert_true(make("in=1x2x200000000 out=2 groups=2 kernel=3 pad=1 stride=2", &layer));
-    assert_true(cf_spatial_serves(&layer, CF_PASS_FORWARD, &why));
+    assert_true(cf_spatial_serves(&layer, &why));
     assert_true(make("in=1x2x2x200000000 out=2 groups=2 kernel=1x3 pad=0x300000000:0", &layer));
-    assert_false(cf_spatial_serves(&layer, CF_PASS_FORWARD, &why));
+    assert_false(cf_spatial_serves(&layer, &why));
     assert_true(make("in=1x16x16000x16000 out=16 groups=16 kernel=3x3 pad=1 layout=last", &layer));
-    assert_false(cf_spatial_serves(&layer, CF_PASS_FORWARD, &why));
+    assert_false(cf_spatial_serves(&layer, &why));
     assert_non_null(strstr(why, "31 bits"));
 }
 

@@ -39,11 +39,14 @@ static void serves_short_kernels_of_single_channels(void **unused) {
         {"in=4x8x200 out=8 groups=8 kernel=128 pad=127:0 dtype=bf16", F | D | W, ""},
         {"in=4x8x20x20 out=8 groups=8 kernel=5x5 pad=2 dtype=fp16 w=fp32 math=half", F | D | W, ""},
         {"in=4x8x20x20 out=8 groups=8 kernel=5x5 pad=2 dtype=fp16 w=fp32", W, "math HALF"},
-        {"in=4x8x20x20 out=8 groups=8 kernel=5x5 pad=2 dtype=fp16 stride=2", F | W, "without stride"},
+        {"in=4x8x20x20 out=8 groups=8 kernel=5x5 pad=2 dtype=fp16 stride=2", F | D | W, ""},
+        {"in=4x8x20x20 out=8 groups=8 kernel=5x5 pad=2 stride=2", F | W, "in 16 bits"},
+        {"in=4x8x20x20 out=8 groups=8 kernel=5x5 pad=2 stride=1x2", F | W, "in 16 bits"},
+        {"in=4x8x1x200 out=8 groups=8 kernel=1x5 pad=0x2 stride=2x1", F | D | W, ""},
         {"in=4x8x20x20 out=8 groups=8 kernel=5x5 pad=2 dtype=fp16 stride=2 layout=last", F | D | W, ""},
-        {"in=4x8x20x20 out=8 groups=8 kernel=5x5 pad=2 dtype=fp16 stride=3 layout=last", F | W, "without stride"},
-        {"in=4x8x20x20 out=8 groups=8 kernel=15x15 pad=7 dtype=fp16 stride=2 layout=last", F | W, "without stride"},
-        {"in=4x8x20x20 out=8 groups=8 kernel=1 dtype=fp16 stride=2 layout=last", F | W, "without stride"},
+        {"in=4x8x20x20 out=8 groups=8 kernel=5x5 pad=2 dtype=fp16 stride=3 layout=last", F | D | W, ""},
+        {"in=4x8x20x20 out=8 groups=8 kernel=15x15 pad=7 dtype=fp16 stride=2 layout=last", F | D | W, ""},
+        {"in=4x8x20x20 out=8 groups=8 kernel=1 dtype=fp16 stride=2 layout=last", F | D | W, ""},
         {"in=4x8x20x20 out=8 groups=8 kernel=5x5 pad=2 dtype=fp16 stride=5", 0, "stride"},
         {"in=4x8x20x20 out=8 groups=8 kernel=5x1 pad=2x0 dilation=1x3 dtype=fp16", F | D | W, ""},
         {"in=4x8x20x20 out=8 groups=8 kernel=5x5 pad=2 dilation=2x1 dtype=fp16", 0, "without dilation"},
@@ -197,14 +200,17 @@ static void check_config(const char *line, const cf_layer *layer, const cf_toepl
     const int64_t covered = c->line ? c->tiles_across * 16 * c->warps * c->width : c->tiles_across * c->width;
     const bool good =
         c->threads > 0 && c->threads <= 512 && c->threads % 32 == 0 && c->shared <= properties->shared_per_block &&
-        covered >= columns && (c->line || c->tiles_down * 16 * c->warps >= rows) && c->grid[0] >= 1 &&
+        covered >= columns && (c->line || c->tiles_down * 16 * c->warps * c->up[0] >= rows) && c->grid[0] >= 1 &&
         c->grid[1] >= 1 && c->grid[1] <= items && c->grid[1] <= 65535 &&
         c->grid[0] * (c->last ? c->planes : 1) >= layer->groups && (!c->last || c->planes % 8 == 0) &&
         (c->last || c->column_pad % c->x.granule == 0) && c->x.numbers * (int)cf_dtype_bytes(c->dtype) == 16 &&
         c->y.numbers == c->x.numbers &&
         c->terms == (c->dtype == CONV_FFT_FP32 && layer->problem.math == CONV_FFT_MATH_FP32 ? 2 : 1) &&
         (weights ? c->shares * c->of_share >= c->kernel[0] && 8 * c->reach >= 15 * c->stride[1] + c->kernel[1] + c->lead
-                 : 2 * c->x.numbers * c->steps >= 7 * c->stride[1] + c->kernel[1] + c->lead);
+                 : 2 * c->x.numbers * c->steps * c->up[1] >=
+                       7 * c->stride[1] + 8 * (c->up[1] - 1) + c->kernel[1] + c->lead) &&
+        c->lead >= 0 && c->lead_y >= 0 && c->lead_y < c->up[0] &&
+        (weights || c->tiles_across * c->count == 1 || c->blocks % c->up[1] == 0);
     if (!good)
         fail_msg("%s, pass %d", line, c->pass);
 }

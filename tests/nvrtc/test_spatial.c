@@ -39,7 +39,7 @@ static void add_pass(nvrtc_list *list, const char *problem, int pass, bool any_a
     const char *why;
     assert_int_equal(conv_fft_problem_parse(problem, &p, NULL, 0), CONV_FFT_SUCCESS);
     assert_int_equal(cf_layer_make(&p, &layer), CONV_FFT_SUCCESS);
-    if (!cf_spatial_serves(&layer, pass, &why) ||
+    if (!cf_spatial_serves(&layer, &why) ||
         cf_spatial_configure(&layer, pass, properties, any_alignment, &c) != CONV_FFT_SUCCESS)
         return;
     for (int adds = 0; adds <= cf_spatial_adds(&c); ++adds) {

@@ -27,7 +27,8 @@ def timm_model(name):
 # As networks.CASES. These have short depthwise kernels: MixNet (Tan and Le, arXiv 1907.09595) and EfficientNet (the
 # same, arXiv 1905.11946).
 TIMM_CASES = {case: (timm_model(name), (32, 3, 224, 224), (32,), 1000)
-              for case, name in (("mixnet-l-b32", "mixnet_l"), ("efficientnet-b0-b32", "efficientnet_b0"))}
+              for case, name in (("mixnet-s-b32", "mixnet_s"), ("mixnet-l-b32", "mixnet_l"),
+                                 ("efficientnet-b0-b32", "efficientnet_b0"))}
 CASES = {**networks.CASES, **TIMM_CASES}
 
 

@@ -283,7 +283,11 @@ def test_a_second_run_measures_nothing(monkeypatch, device):
     start = time.monotonic()
     second = ours.convert(net, inputs=x, graph=True)
     assert time.monotonic() - start < 5
-    assert [vars(row) for row in first] == [vars(row) for row in second]
+    assert not any(row.earlier for row in first) and "*" not in str(first)
+    assert [{**vars(row), "earlier": True} for row in first] == [vars(row) for row in second]
+    assert str(second).count("*") > len(second) and str(second).endswith("again=True) measures again")
+    with pytest.raises(TypeError):
+        ours.convert(ours.revert(net), inputs=x, graph=True, again=True)
     # Another mode, precision or shape is something else.
     for change in (net.eval, lambda: None):
         change()

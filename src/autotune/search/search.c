@@ -14,7 +14,8 @@
 
 enum {
     OTHER_FAMILY = 100, /* independence of candidates of different families */
-    VERIFIERS = 3       /* candidates with which a winner is compared at most, until one agrees */
+    VERIFIERS = 3,      /* candidates with which a winner is compared at most, until one agrees */
+    MAX_TRIES = 100     /* the same, with those that do not run here */
 };
 
 /* Two times whose ratio is smaller count as equal. */
@@ -119,7 +120,8 @@ static conv_fft_status verify(cf_elimination *r, cf_candidate *winner, bool *ver
     bool family_ran = false;
     *verified = false;
     *why = unverified;
-    for (int runs = 0; runs < VERIFIERS && status == CONV_FFT_SUCCESS && !*verified;) {
+    for (int runs = 0, tries = 0; runs < VERIFIERS && tries < MAX_TRIES && status == CONV_FFT_SUCCESS && !*verified;
+         ++tries) {
         cf_candidate *other = verifier_of(r, winner, tried);
         const bool other_family = other && independence(r, winner, other) == OTHER_FAMILY;
         bool ran;

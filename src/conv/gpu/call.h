@@ -18,12 +18,12 @@ typedef struct cf_tensor_view {
  * result does not depend on timing. */
 typedef struct cf_fold_call {
     cf_tensor_view gx;
-    const void *scratch;         /* [sample][channel of all groups][padded] */
+    const void *scratch;         /* [sample][channel of all groups][padded], or last: [sample][padded][channel] */
     void *data;                  /* of gx */
     long long pad[3], padded[3]; /* padded index = index + pad; extents of the scratch */
     int mode;                    /* a conv_fft_padding */
     int type;                    /* of the scratch */
-    int accumulate, unused;
+    int accumulate, last;
 } cf_fold_call;
 
 /* small_gemm.cuh. A thread computes one number of the result. Backward weights sums over rows, and a warp computes one

@@ -10,7 +10,8 @@ conv_fft_status cf_gpu_fold(cf_device *device, const cf_fold_desc *desc, const v
                       .data = tensor,
                       .mode = (int)desc->mode,
                       .type = (int)desc->scratch_dtype,
-                      .accumulate = accumulate};
+                      .accumulate = accumulate,
+                      .last = desc->last};
     static const cf_parameter types[] = {{sizeof f, CF_ADDRESS(cf_fold_call, scratch) | CF_ADDRESS(cf_fold_call, data)},
                                          {0, 0}};
     memcpy(f.pad, desc->pad, sizeof f.pad);

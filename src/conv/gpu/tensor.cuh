@@ -34,16 +34,23 @@ CF_DEVICE void store_as(void *p, long long i, int type, double value) {
             type == FP16 ? cf_float_to_fp16(float(value)) : cf_float_to_bf16(float(value));
 }
 
+CF_DEVICE long long place_of(const cf_tensor_view &t, const long long index[5]) {
+    long long at = index[0] * t.stride[0];
+    if (t.channels == 1)
+        at += index[1] * t.group_stride;
+    else
+        at += index[1] / t.channels * t.group_stride + index[1] % t.channels * t.stride[1];
+#pragma unroll
+    for (int a = 2; a < 5; ++a)
+        at += index[a] * t.stride[a];
+    return at;
+}
 CF_DEVICE long long element_of(const cf_tensor_view &t, long long n, long long index[5]) {
     for (int a = 4; a >= 0; --a) {
         index[a] = n % t.extent[a];
         n /= t.extent[a];
     }
-    long long at =
-        index[0] * t.stride[0] + index[1] / t.channels * t.group_stride + index[1] % t.channels * t.stride[1];
-    for (int a = 2; a < 5; ++a)
-        at += index[a] * t.stride[a];
-    return at;
+    return place_of(t, index);
 }
 CF_DEVICE long long count_of(const cf_tensor_view &t) {
     return t.extent[0] * t.extent[1] * t.extent[2] * t.extent[3] * t.extent[4];

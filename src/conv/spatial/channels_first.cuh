@@ -66,17 +66,17 @@ template <int PARTS> struct Step {
 
 /* Stores a tile of outputs. Neighbouring threads store neighbouring elements. */
 template <class F, class Out>
-CF_DEVICE void store_tile(const cf_spatial_call &call, smem<const float> out, typename F::Storage::bits *y,
+CF_DEVICE void store_tile(const cf_spatial_call &call, smem<const float> out, typename F::Result::bits *y,
                           const Position &p) {
     typedef Spatial<F> G;
-    typedef typename F::Storage Storage;
+    typedef typename F::Result Result;
     constexpr int BREADTH = G::TX * F::ACROSS, HEIGHT = G::TY * F::DOWN;
     const int thread = int(threadIdx.x);
     for (int line = thread / Out::WIDE; line < Out::LINES; line += F::THREADS / Out::WIDE) {
         const int row = p.at[1] * HEIGHT + line % HEIGHT, sample = p.sample * F::PLANES + line / HEIGHT;
         if (sample >= call.samples || row >= call.y.size[1])
             continue;
-        typename G::bits *const to =
+        typename G::result *const to =
             y + (sample * call.y.sample_stride + p.at[0] * call.y.stride[0] + row * call.y.stride[1]);
         smem<const float> from = out + (line / HEIGHT * Out::PLANE + line % HEIGHT * Out::PITCH);
 #pragma unroll 4
@@ -84,9 +84,9 @@ CF_DEVICE void store_tile(const cf_spatial_call &call, smem<const float> out, ty
             const int column = p.at[2] * BREADTH + i;
             if (column >= call.y.size[2])
                 break;
-            typename G::bits *const at = to + column * call.y.stride[2];
+            typename G::result *const at = to + column * call.y.stride[2];
             const float value = from[Out::along(i)];
-            Storage::store(at, call.accumulate ? value + old_number<Storage>(at) : value);
+            Result::store(at, call.accumulate ? value + old_number<Result>(at) : value);
         }
     }
 }
@@ -109,8 +109,8 @@ template <class F> CF_DEVICE void spatial_first(const cf_spatial_call &call) {
     load_weights<F>(w, call, channel);
     const typename G::bits *const x =
         static_cast<const typename G::bits *>(call.x.memory) + group * call.x.group_stride;
-    typename G::bits *const y = static_cast<typename G::bits *>(const_cast<void *>(call.y.memory)) +
-                                group * call.y.group_stride + own * call.y.channel_stride;
+    typename G::result *const y = static_cast<typename G::result *>(const_cast<void *>(call.y.memory)) +
+                                  group * call.y.group_stride + own * call.y.channel_stride;
     const float bias = call.bias ? float(bias_at<F>(call.bias, channel)) : 0.0f;
     const auto load = [&](const Tiles &step) {
         if (step.item >= call.items)

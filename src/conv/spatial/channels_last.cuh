@@ -48,8 +48,8 @@ template <class F> CF_DEVICE void spatial_last(const cf_spatial_call &call) {
     const long long group = channel / F::OWN, own = channel % F::OWN;
     const typename G::bits *const x =
         static_cast<const typename G::bits *>(call.x.memory) + group * call.x.group_stride;
-    typename G::bits *const y = static_cast<typename G::bits *>(const_cast<void *>(call.y.memory)) +
-                                group * call.y.group_stride + own * call.y.channel_stride;
+    typename G::result *const y = static_cast<typename G::result *>(const_cast<void *>(call.y.memory)) +
+                                  group * call.y.group_stride + own * call.y.channel_stride;
     float bias[G::VECTOR];
 #pragma unroll
     for (int v = 0; v < G::VECTOR; ++v)
@@ -68,7 +68,7 @@ template <class F> CF_DEVICE void spatial_last(const cf_spatial_call &call) {
                     x + (p.sample * call.x.sample_stride + summed * call.x.channel_stride + depth * call.x.stride[0]);
                 strips.add(rows, w + ((summed * F::KERNEL_Z + q) * G::PLANE + lane * F::VECTOR));
             }
-        typename G::bits *const to =
+        typename G::result *const to =
             y + (p.sample * call.y.sample_stride + int(p.at[0] * call.y.stride[0] + p.at[1] * G::TY * call.y.stride[1] +
                                                        p.at[2] * G::TX * call.y.stride[2]));
         strips.finish(bias);

@@ -52,12 +52,9 @@ static bool fits_int(const cf_layer *layer, const cf_tensor *t) {
     return reach < INT32_MAX;
 }
 
-bool cf_spatial_serves(const cf_layer *layer, int pass, const char **why) {
+bool cf_spatial_serves(const cf_layer *layer, const char **why) {
     *why = "spatial computes groups of at most 8 channels in FP32, FP16 and BF16";
     if (layer->in_channels > MAX_CHANNELS || layer->out_channels > MAX_CHANNELS || layer->compute != CONV_FFT_FP32)
-        return false;
-    *why = "spatial folds the padding of a gradient of x back in FP32 and with channels first";
-    if (cf_spatial_folds(layer, pass) && (layer->y.dtype != CONV_FFT_FP32 || layer->y.axis_stride[2] != 1))
         return false;
     *why = "spatial computes up to 31 x 31 rows of 256 taps, strides up to 8, dilations up to 64, extents up to 2^28";
     for (int a = 0; a < 3; ++a) {
@@ -278,12 +275,12 @@ conv_fft_status cf_spatial_configure(const cf_layer *layer, int pass, const cf_g
     const bool data = pass == CF_PASS_DATA, weights = pass == CF_PASS_WEIGHTS;
     const cf_tensor *const w = weights ? &layer->gw : &layer->w;
     cf_spatial_config c = {.pass = pass,
-                           .dtype = layer->x.dtype,
+                           .dtype = (data ? &layer->y : &layer->x)->dtype,
+                           .result = (data ? &layer->x : &layer->y)->dtype,
                            .weights = w->dtype,
                            .bias = cf_tensor_bias_dtype(&layer->y),
                            .mode = CONV_FFT_PAD_ZEROS,
-                           .last = layer->groups > 1 && layer->x.axis_stride[2] != 1 &&
-                                   (layer->in_channels > 1 ? layer->x.channel_stride : layer->x.group_stride) == 1,
+                           .last = cf_spatial_is_last(layer),
                            .own = (int)(data ? layer->in_channels : layer->out_channels),
                            .summed = (int)(data ? layer->out_channels : layer->in_channels),
                            .vector = 1,
@@ -360,8 +357,9 @@ conv_fft_status cf_spatial_source(const cf_spatial_config *c, bool adds, cf_sour
     const cf_slice_adder adder = cf_slice_adder_of(c->grid[1]);
     char tail[2048];
     cf_text t = {tail, sizeof tail, 0};
-    cf_text_add(&t, "struct Problem {\ntypedef %s Storage;\ntypedef %s Weights;\ntypedef %s Bias;\n",
-                cf_storage_name(c->dtype), cf_storage_name(c->weights), cf_storage_name(c->bias));
+    cf_text_add(
+        &t, "struct Problem {\ntypedef %s Storage;\ntypedef %s Result;\ntypedef %s Weights;\ntypedef %s Bias;\n",
+        cf_storage_name(c->dtype), cf_storage_name(c->result), cf_storage_name(c->weights), cf_storage_name(c->bias));
     add_axis("DEPTH", c->axis[0], &t);
     add_axis("Y", c->axis[1], &t);
     add_axis("X", c->axis[2], &t);

@@ -36,7 +36,7 @@ void cf_spatial_predict(const cf_layer *layer, const cf_device *device, int pass
     (void)strategy;
     const cf_gpu *gpu = cf_gpu_of_layers(device);
     cf_fold_desc fold;
-    const cf_layer padded = cf_spatial_padded(layer, pass, &fold);
+    const cf_layer padded = cf_spatial_padded(layer, pass, gpu != NULL, &fold);
     cf_spatial_config c;
     cf_stage_cost whole = cf_cost_definition(layer, pass);
     if (cf_spatial_folds(layer, pass)) {

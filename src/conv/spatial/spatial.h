@@ -13,7 +13,7 @@ extern const cf_family cf_spatial_family;
 /* How a pass is divided into blocks. strips.cuh and gradient.cuh explain the constants. */
 typedef struct cf_spatial_config {
     int pass;
-    conv_fft_dtype dtype, weights, bias; /* weights: the type of w, or of gw */
+    conv_fft_dtype dtype, result, weights, bias; /* of what is read, and written; weights: of w, or of gw */
     conv_fft_padding mode;
     bool last, skewed;
     cf_spatial_axis axis[3];
@@ -43,13 +43,15 @@ conv_fft_status cf_spatial_source(const cf_spatial_config *config, bool adds, cf
 size_t cf_spatial_bytes(const cf_spatial_config *config);
 
 /* Whether the kernels for GPUs compute the pass; otherwise *why is a clause. */
-bool cf_spatial_serves(const cf_layer *layer, int pass, const char **why);
+bool cf_spatial_serves(const cf_layer *layer, const char **why);
 
 /* padded.c. Whether a gradient of x is folded, because its padding is no zeros. */
 bool cf_spatial_folds(const cf_layer *layer, int pass);
 /* The layer whose pass is computed. If it is folded, x is the padded signal, dense and in the compute type, and *fold
- * is set. */
-cf_layer cf_spatial_padded(const cf_layer *layer, int pass, cf_fold_desc *fold);
+ * is set. last: with channels last, so is the padded signal. */
+cf_layer cf_spatial_padded(const cf_layer *layer, int pass, bool last, cf_fold_desc *fold);
+/* Whether kernels for GPUs read x as channels last. */
+bool cf_spatial_is_last(const cf_layer *layer);
 
 /* The pass for a device that has convolutions of its own. */
 cf_convolution_desc cf_spatial_describe(const cf_layer *layer, int pass);

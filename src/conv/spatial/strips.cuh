@@ -14,12 +14,13 @@
  *
  * Weights are in shared memory as FP32 numbers. The order of additions depends on the layer only.
  *
- * The host prints F (config.c) with: Storage, Weights, Bias (types of elements), Y and X (cf_spatial_axis of rows and
- * columns; X.taps is the number of taps that one window serves, CHUNKS such windows make a kernel row), KERNEL_Z,
- * KERNEL_X, DEPTH (cf_spatial_axis of the depth), MODE (of padding), OWN and SUMMED (channels of a group, call.h),
- * VECTOR, LANES (threads with neighbouring channels), STRIPS (of a block at a time), ACROSS, DOWN and PLANES (channels
- * first: strips of a tile, and samples), SKEWED (cf_spatial_tile), THREADS, UNROLLED (the loop over rows of inputs is
- * unrolled), COLUMN and COLUMN_Y (channels last: strides of columns of what is read and written).
+ * The host prints F (config.c) with: Storage, Result (of what is read and written), Weights, Bias (types of elements),
+ * Y and X (cf_spatial_axis of rows and columns; X.taps is the number of taps that one window serves, CHUNKS such
+ * windows make a kernel row), KERNEL_Z, KERNEL_X, DEPTH (cf_spatial_axis of the depth), MODE (of padding), OWN and
+ * SUMMED (channels of a group, call.h), VECTOR, LANES (threads with neighbouring channels), STRIPS (of a block at a
+ * time), ACROSS, DOWN and PLANES (channels first: strips of a tile, and samples), SKEWED (cf_spatial_tile), THREADS,
+ * UNROLLED (the loop over rows of inputs is unrolled), COLUMN and COLUMN_Y (channels last: strides of columns of what
+ * is read and written).
  */
 #pragma once
 
@@ -106,6 +107,7 @@ template <class F> CF_DEVICE int plane_index(int out, int tap, int size) {
 /* What the kernels share. */
 template <class F> struct Spatial {
     typedef typename F::Storage::bits bits;
+    typedef typename F::Result::bits result;
     static constexpr cf_spatial_axis Y = F::Y, X = F::X;
     static constexpr int VECTOR = F::VECTOR, TX = X.outs, TY = Y.outs, WINDOW = cf_spatial_window(X),
                          TALL = cf_spatial_window(Y), CHUNKS = (F::KERNEL_X + X.taps - 1) / X.taps,
@@ -208,8 +210,8 @@ template <class F> struct Strip {
     }
 
     /* Channels last: stores the outputs, or with LOAD adds the old contents to them. */
-    template <bool LOAD> CF_DEVICE void move(typename G::bits *row, const cf_spatial_side &y, const Position &p) {
-        typedef typename F::Storage Storage;
+    template <bool LOAD> CF_DEVICE void move(typename G::result *row, const cf_spatial_side &y, const Position &p) {
+        typedef typename F::Result Result;
         const int rows = y.size[1] - p.at[1] * G::TY, columns = y.size[2] - p.at[2] * G::TX,
                   row_stride = int(y.stride[1]);
 #pragma unroll
@@ -223,9 +225,9 @@ template <class F> struct Strip {
                 if constexpr (LOAD) {
 #pragma unroll
                     for (int v = 0; v < G::VECTOR; ++v)
-                        sum[t][j][v] += old_number<Storage>(row + j * int(F::COLUMN_Y) + v);
+                        sum[t][j][v] += old_number<Result>(row + j * int(F::COLUMN_Y) + v);
                 } else {
-                    store_vector<Storage, G::VECTOR>(row + j * int(F::COLUMN_Y), sum[t][j]);
+                    store_vector<Result, G::VECTOR>(row + j * int(F::COLUMN_Y), sum[t][j]);
                 }
             }
         }

@@ -14,7 +14,6 @@
 #include <string.h>
 
 enum {
-    UNIT_BYTES = 16,
     MAX_TAPS = 256, /* of a row */
     MAX_FP32_TAPS = 128,
     MAX_ROWS = 31, /* of a kernel */
@@ -70,9 +69,9 @@ bool cf_toeplitz_serves(const cf_layer *layer, int pass, const char **why) {
     for (int a = 1; a < 3; ++a)
         if (layer->axis[a].mode != CONV_FFT_PAD_ZEROS)
             return false;
-    *why = "toeplitz computes gradients of x without stride, unless short kernels have channels last";
-    if (pass == CF_PASS_DATA && !cf_toeplitz_in_place(layer, pass) &&
-        (layer->axis[1].stride > 1 || layer->axis[2].stride > 1))
+    *why = "toeplitz computes gradients of x with a stride in 16 bits";
+    if (pass == CF_PASS_DATA && !is_short(layer->x.dtype) &&
+        ((layer->axis[1].stride > 1 && !is_trivial(&layer->axis[1])) || layer->axis[2].stride > 1))
         return false;
     *why = "toeplitz computes up to 31 rows of 256 taps, strides up to 4 and extents up to 2^28";
     for (int a = 1; a < 3; ++a)
@@ -96,21 +95,11 @@ bool cf_toeplitz_serves(const cf_layer *layer, int pass, const char **why) {
 
 /* ----------------------------------------------------------------------------------------------------------- tiles */
 
-static int numbers_of(conv_fft_dtype dtype) { return (int)(UNIT_BYTES / cf_dtype_bytes(dtype)); }
-
-int cf_toeplitz_granule(const cf_layer *layer, const cf_tensor *t, bool last, int64_t rows, bool any_alignment) {
-    int granule = any_alignment ? 1 : last ? 2 : numbers_of(t->dtype);
-    const int64_t strides[] = {layer->batch > 1 ? t->sample_stride : 0, layer->groups > 1 ? t->group_stride : 0,
-                               rows > 1 ? t->axis_stride[1] : 0, t->axis_stride[2],
-                               is_trivial(&layer->axis[0]) ? 0 : t->axis_stride[0]};
-    for (int i = 0; i < 5; ++i)
-        while (i != (last ? 1 : 3) && strides[i] % granule != 0)
-            granule /= 2;
-    return last && layer->groups % granule != 0 ? 1 : granule;
+/* Elements before the first output, of which each input is `up` elements: so many that copies are aligned. */
+static int pad_of(int64_t pad, int up, int granule) {
+    const int64_t inputs = -cf_floor_div(-pad, up);
+    return (int)(inputs + cf_mod(-inputs, granule));
 }
-
-/* Columns before the first input, so that copies are aligned. */
-static int lead_of(int64_t pad, int granule) { return (int)cf_mod(-pad, granule); }
 
 /* Rows of 16 lanes are shared among so many warps, evenly. */
 static int warps_of(int64_t rows, int most) {
@@ -128,13 +117,14 @@ static int line_units(int64_t outputs, int most) {
 }
 
 static int64_t tile_bytes(const cf_toeplitz_access *a) {
-    return (int64_t)cf_toeplitz_tile_of(a->rows, a->units, a->step).size * UNIT_BYTES;
+    return (int64_t)cf_toeplitz_tile_of(a->rows, a->units, a->step).size * CF_TOEPLITZ_UNIT;
 }
 
 /* The tile of what is read for outputs of `rows` rows with `width` columns. */
 static void set_input(cf_toeplitz_config *c, int units) {
-    c->x.rows = c->line ? 16 * c->warps : (16 * c->warps - 1) * c->stride[0] + c->kernel[0];
-    c->x.step = c->line ? c->width / c->x.numbers * c->stride[1] : 0;
+    c->x.rows = c->line ? 16 * c->warps
+                        : (16 * c->warps - 1) * c->stride[0] + (c->up[0] - 2 + c->kernel[0] + c->lead_y) / c->up[0] + 1;
+    c->x.step = c->line ? c->width / c->x.numbers * c->stride[1] / c->up[1] : 0;
     c->x.units = units;
 }
 
@@ -142,12 +132,15 @@ static void set_input(cf_toeplitz_config *c, int units) {
 static void choose_steps(cf_toeplitz_config *c, int64_t pad) {
     int best = 0;
     for (int granule = c->x.granule; granule >= 1; granule /= 2) {
-        const int lead = c->last ? 0 : lead_of(pad, cf_max(granule, c->x.numbers / 4)),
-                  steps = (int)cf_ceil_div(7 * c->stride[1] + c->kernel[1] + lead, 2 * c->x.numbers);
+        const int before = pad_of(pad, c->up[1], c->last ? 1 : (int)cf_max(granule, c->x.numbers / 4)),
+                  lead = c->up[1] * before - (int)pad,
+                  inputs = (7 * c->stride[1] + 8 * (c->up[1] - 1) + c->kernel[1] + lead - 1) / c->up[1] + 1,
+                  steps = (int)cf_ceil_div(inputs, 2 * c->x.numbers);
         if (best != 0 && (steps >= c->steps || (granule == 1 && best > 1) || c->last))
             continue;
         best = granule;
         c->lead = lead;
+        c->column_pad = before;
         c->steps = steps;
     }
     c->x.granule = best;
@@ -157,28 +150,34 @@ static void set_signal_tiles(cf_toeplitz_config *c, int64_t rows, int64_t column
     if (c->line) {
         const int units = line_units(columns, c->last || c->x.numbers == 4 ? 8 : 16);
         c->count = (int)cf_ceil_div(units, 8);
-        c->blocks = (int)cf_ceil_div(units, c->count);
+        c->blocks = (int)cf_round_up(cf_ceil_div(units, c->count), c->up[1]);
         c->width = 8 * c->blocks * c->count;
         rows = cf_ceil_div(columns, c->width);
     } else {
         const int64_t units = cf_ceil_div(columns, 8);
         c->tiles_across = cf_ceil_div(units, 8);
-        c->blocks = (int)cf_ceil_div(units, c->tiles_across);
+        c->blocks = (int)cf_round_up(cf_ceil_div(units, c->tiles_across), c->tiles_across > 1 ? c->up[1] : 1);
         c->count = 1;
         c->width = 8 * c->blocks;
     }
+    rows = cf_ceil_div(rows, c->up[0]);
     c->warps = c->last ? 1 : warps_of(rows, 4);
     c->tiles_down = c->line ? 1 : cf_ceil_div(rows, 16 * c->warps);
     if (c->line)
         c->tiles_across = cf_ceil_div(rows, 16 * c->warps);
     c->span = cf_min(c->steps, 4);
     const int stride = c->stride[1] * units_of_block(c);
-    set_input(c, (c->count - 1) * c->blocks * stride + cf_toeplitz_window(c->blocks, stride, c->steps));
+    set_input(c, (c->count - 1) * c->blocks / c->up[1] * stride +
+                     cf_toeplitz_window((int)cf_ceil_div(c->blocks, c->up[1]), stride, c->steps));
 }
 
+/* Fragments of B. */
+static int fragments_of(const cf_toeplitz_config *c) { return c->kernel[0] * c->steps * c->up[1] * c->terms; }
+
 static int64_t signal_bytes(const cf_toeplitz_config *c) {
-    const int64_t out = (int64_t)((16 * c->warps * cf_toeplitz_out_pitch(c->blocks, c->x.numbers)) | 1) * UNIT_BYTES,
-                  fragments = c->in_shared_memory ? (int64_t)c->kernel[0] * c->steps * c->terms * 256 : 0;
+    const int64_t out = (int64_t)((16 * c->warps * cf_toeplitz_out_pitch(c->blocks, c->x.numbers)) | 1) *
+                        CF_TOEPLITZ_UNIT,
+                  fragments = c->in_shared_memory ? (int64_t)fragments_of(c) * 256 : 0;
     return c->planes * ((c->last ? 1 : 2) * tile_bytes(&c->x) + out) + fragments * (c->last ? c->planes : 1);
 }
 
@@ -217,20 +216,6 @@ static int64_t weight_bytes(const cf_toeplitz_config *c) {
     return cf_max(tiles, sums);
 }
 
-/* Whether the tile holds a whole plane, and where its first element is. */
-static void set_whole(const cf_toeplitz_config *c, cf_toeplitz_access *a, int64_t height, int64_t breadth, int64_t top,
-                      int64_t left) {
-    a->whole = !c->last && !c->line && c->tiles_down * c->tiles_across == 1 && top >= 0 && left >= 0 &&
-               left % (a->numbers / 4) == 0 && (a->granule == 1 || breadth % a->granule == 0) &&
-               top + height <= a->rows && left + cf_round_up(breadth, a->numbers / 4) <= a->numbers * a->units;
-    if (!a->whole)
-        return;
-    a->height = (int)height;
-    a->breadth = (int)breadth;
-    a->top = (int)top;
-    a->left = (int)left;
-}
-
 /* Blocks: so many slices of the items that the GPU is busy, with equal shares. */
 static conv_fft_status set_grid(cf_toeplitz_config *c, const cf_gpu_properties *p) {
     const bool weights = c->pass == CF_PASS_WEIGHTS;
@@ -265,13 +250,14 @@ static conv_fft_status configure_planes(const cf_layer *layer, int pass, const c
         .scaled = !weights && w->dtype == CONV_FFT_FP32 && layer->x.dtype == CONV_FFT_FP16,
         .kernel = {(int)down->kernel, (int)across->kernel},
         .stride = {data || is_trivial(down) ? 1 : (int)down->stride, data ? 1 : (int)across->stride},
+        .up = {!data || is_trivial(down) ? 1 : (int)down->stride, data ? (int)across->stride : 1},
         .tiles_across = 1,
         .terms = terms_of(layer),
         .samples = layer->batch,
         .groups = layer->groups};
     const int64_t row_pad = cf_toeplitz_pad(down, data), column_pad = cf_toeplitz_pad(across, data),
                   rows = data ? down->input : down->output, columns = data ? across->input : across->output;
-    c.x.numbers = c.y.numbers = numbers_of(layer->x.dtype);
+    c.x.numbers = c.y.numbers = cf_toeplitz_numbers(layer->x.dtype);
     if (cf_toeplitz_in_place(layer, pass)) {
         *config = c;
         return cf_toeplitz_configure_in_place(layer, properties, any_alignment, config);
@@ -282,18 +268,18 @@ static conv_fft_status configure_planes(const cf_layer *layer, int pass, const c
     c.x.granule = cf_toeplitz_granule(layer, read, c.last, data ? down->output : down->input, any_alignment);
     c.y.granule = cf_toeplitz_granule(layer, written, c.last, rows, any_alignment);
     choose_steps(&c, column_pad);
-    c.in_shared_memory = c.kernel[0] * c.steps * c.terms > (is_short(c.dtype) ? HELD_FRAGMENTS : HELD_TERMS);
+    c.row_pad = pad_of(row_pad, c.up[0], 1);
+    c.lead_y = c.up[0] * c.row_pad - (int)row_pad;
+    c.in_shared_memory = fragments_of(&c) > (is_short(c.dtype) ? HELD_FRAGMENTS : HELD_TERMS);
     (weights ? set_weight_tiles : set_signal_tiles)(&c, rows, columns);
-    set_whole(&c, &c.x, data ? down->output : down->input, data ? across->output : across->input, row_pad,
-              column_pad + c.lead);
+    cf_toeplitz_set_whole(&c, &c.x, data ? down->output : down->input, data ? across->output : across->input, c.row_pad,
+                          c.column_pad);
     if (weights)
-        set_whole(&c, &c.y, rows, columns, 0, 0);
+        cf_toeplitz_set_whole(&c, &c.y, rows, columns, 0, 0);
     /* Small blocks wait least at barriers. Fragments in shared memory serve several planes. */
     c.planes = c.last                           ? (c.groups > 8 && c.shares < 2 ? 16 : 8)
                : !weights && c.in_shared_memory ? (int)cf_max(1, cf_min(c.samples, 4 / c.warps))
                                                 : 1;
-    c.row_pad = (int)row_pad;
-    c.column_pad = (int)column_pad + c.lead;
     for (;; c.planes /= 2) {
         c.shared = weights ? weight_bytes(&c) : signal_bytes(&c);
         c.threads = 32 * c.planes * c.warps * (weights ? c.shares : 1);
@@ -326,13 +312,15 @@ size_t cf_toeplitz_bytes(const cf_toeplitz_config *c) {
  * blocks of channels last are faster than one, unless their registers spill. */
 static int resident_blocks(const cf_toeplitz_config *c) {
     const bool fp32 = !is_short(c->dtype), weights = c->pass == CF_PASS_WEIGHTS;
-    const int held = c->in_shared_memory ? c->steps : c->kernel[0] * c->steps,
-              needed = 32 + 2 * held + 4 * c->blocks + 2 * cf_toeplitz_window(c->blocks, c->stride[1], c->steps),
+    const int of_row = c->steps * c->up[1], held = c->in_shared_memory ? of_row : c->kernel[0] * of_row,
+              inputs = cf_toeplitz_window((int)cf_ceil_div(c->blocks, c->up[1]), c->stride[1], c->steps),
+              needed = 32 + 2 * held + 4 * c->blocks + 2 * inputs,
               registers = c->depths                                        ? 128
                           : weights && fp32 && (!c->line || c->reach > 24) ? 256
                           : weights                                        ? 160
                           : fp32                                           ? 128
                           : c->last                                        ? (needed <= 72 ? 64 : 96)
+                          : c->up[1] > 1                                   ? (held <= 14 ? 104 : 128)
                           : c->steps > 12                                  ? 128
                                                                            : 88;
     return (int)(c->aligned ? c->resident : cf_max(1, 65536 / (registers * c->threads)));
@@ -357,11 +345,12 @@ static void print_tiles(const cf_toeplitz_config *c, bool adds, cf_text *t) {
     if (weights)
         cf_text_add(t, "typedef TileY Y;\n");
     cf_text_add(t,
-                "static constexpr int TERMS = %d, KERNEL_Y = %d, KERNEL_X = %d, STRIDE_Y = %d, STRIDE_X = %d, LEAD = "
-                "%d, WIDTH = "
+                "static constexpr int TERMS = %d, KERNEL_Y = %d, KERNEL_X = %d, STRIDE_Y = %d, STRIDE_X = %d, UP_Y = "
+                "%d, UP_X = "
+                "%d, LEAD = %d, LEAD_Y = %d, WIDTH = "
                 "%d, WARPS = %d, PLANES = %d, GRANULE = %d;\n",
-                c->terms, c->kernel[0], c->kernel[1], c->stride[0], c->stride[1], c->lead, c->width, c->warps,
-                c->planes, c->y.granule);
+                c->terms, c->kernel[0], c->kernel[1], c->stride[0], c->stride[1], c->up[0], c->up[1], c->lead,
+                c->lead_y, c->width, c->warps, c->planes, c->y.granule);
     cf_text_add(t, "static constexpr bool LAST = %s, LINE = %s, FLIP = %s, SHARED = %s, SCALED = %s;\n",
                 word_of(c->last), word_of(c->line), word_of(c->pass == CF_PASS_DATA), word_of(c->in_shared_memory),
                 word_of(c->scaled));

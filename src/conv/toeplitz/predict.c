@@ -58,8 +58,8 @@ static double product_cycles(const cf_toeplitz_config *c) {
     if (c->pass == CF_PASS_WEIGHTS)
         return warps * c->across *
                (ldmatrix * (c->shares + c->kernel[0] * ((c->reach + 1) / 2)) + mma * c->kernel[0] * c->reach);
-    return warps * c->count * c->kernel[0] *
-           (ldmatrix * cf_toeplitz_window(c->blocks, c->stride[1], c->steps) / 2.0 + mma * c->steps * c->blocks) *
+    const int inputs = cf_toeplitz_window((int)cf_ceil_div(c->blocks, c->up[1]), c->stride[1], c->steps);
+    return warps * c->count * c->kernel[0] * (ldmatrix * inputs / 2.0 + mma * c->steps * c->blocks) *
            (c->line ? 1.1 : 1.0);
 }
 
@@ -83,7 +83,7 @@ static double tile_cycles(const cf_toeplitz_config *c, const cf_gpu_properties *
     const double products = c->dtype == CONV_FFT_FP32 ? fp32_product_cycles(c, p) : product_cycles(c);
     if (c->pass == CF_PASS_WEIGHTS)
         return plane + copies(c, &c->x) + copies(c, &c->y) + products;
-    const double stores = c->warps * 16.0 * c->width;
+    const double stores = c->warps * 16.0 * c->width * c->up[0];
     if (c->last && c->line)
         return plane + line_copies * (copies(c, &c->x) + transposed_copy * stores / 2.0) + line_products * products;
     return plane + copies(c, &c->x) + products +

@@ -11,6 +11,14 @@
  * tile for all kernel rows, one row further down. B depends on the weights only: its fragments stay in registers or in
  * shared memory, and the kernel walks over samples and tiles.
  *
+ * The gradient of x with a stride is this sum with stride one, where UP - 1 zeros follow each element of x (here gy).
+ * Products leave these zeros out. Eight inputs of a row have UP_X blocks of outputs, whose matrices differ:
+ *
+ *     B[k][n] of block q = w[r][UP_X k - LEAD - 8 q - n]
+ *
+ * A row of inputs has UP_Y rows of outputs. Row p of them takes the kernel rows r for which p + r + LEAD_Y is a
+ * multiple of UP_Y. A warp computes 16 rows of one p at a time.
+ *
  *     planes    the rows are those of an image
  *     a line    a signal of one axis is cut into rows of WIDTH outputs, which follow one another
  *
@@ -18,11 +26,11 @@
  * on the batch or the launch.
  *
  * The host prints F (config.c) with: Storage, Weights, Bias (types of elements), X (the tile of what is read,
- * tile.cuh), TERMS (of an FP32 number) and SPAN (tf32.cuh), KERNEL_Y, KERNEL_X, STRIDE_Y, STRIDE_X, LEAD, STEPS,
- * BLOCKS (groups of eight outputs that a warp computes together), COUNT (how many such groups a row has), WIDTH = 8
- * BLOCKS COUNT, WARPS (of a plane), PLANES (of a block), GRANULE (elements that one store writes), LAST (channels
- * last), LINE, FLIP (the taps in reverse order: gx from gy), SHARED (B is in shared memory), SCALED (FP32 weights
- * beside FP16 signals).
+ * tile.cuh), TERMS (of an FP32 number) and SPAN (tf32.cuh), KERNEL_Y, KERNEL_X, STRIDE_Y, STRIDE_X, UP_Y, UP_X, LEAD,
+ * LEAD_Y, STEPS, BLOCKS (groups of eight outputs that a warp computes together), COUNT (how many such groups a row
+ * has), WIDTH = 8 BLOCKS COUNT, WARPS (of a plane), PLANES (of a block), GRANULE (elements that one store writes), LAST
+ * (channels last), LINE, FLIP (the taps in reverse order: gx from gy), SHARED (B is in shared memory), SCALED (FP32
+ * weights beside FP16 signals).
  */
 #pragma once
 
@@ -60,22 +68,24 @@ template <class F> struct WeightScale {
     }
 };
 
-/* Words 0 and 1 of this lane in B of kernel row r and step k. An FP32 tap is rounded to its terms. */
+/* Words 0 and 1 of this lane in a fragment of B of kernel row r: fragment k UP_X + q is step k of block q. An FP32 tap
+ * is rounded to its terms. */
 template <class F>
 CF_DEVICE void toeplitz_fragment(unsigned (&b)[F::TERMS][2], const cf_toeplitz_taps &w, long long group, int r,
-                                 int step, float scale) {
-    constexpr int NUMBERS = F::X::NUMBERS, OF_WORD = NUMBERS / 4;
-    const int lane = int(threadIdx.x) % 32;
+                                 int fragment, float scale) {
+    constexpr int NUMBERS = F::X::NUMBERS, OF_WORD = NUMBERS / 4, UP = F::UP_X;
+    const int lane = int(threadIdx.x) % 32, step = fragment / UP, q = fragment % UP;
 #pragma unroll
     for (int word = 0; word < 2; ++word) {
-        const int s = 2 * NUMBERS * step + OF_WORD * (lane % 4) + NUMBERS * word - F::LEAD - lane / 4 * F::STRIDE_X;
+        const int s = UP * (2 * NUMBERS * step + OF_WORD * (lane % 4) + NUMBERS * word) - F::LEAD - 8 * q -
+                      lane / 4 * F::STRIDE_X;
         const float tap = tap_at<F>(w, group, r, s) * scale;
         if constexpr (NUMBERS == 4) {
             b[0][word] = tf32_of(tap);
             if (F::TERMS > 1)
                 b[F::TERMS - 1][word] = tf32_of(tap - __uint_as_float(b[0][word]));
         } else {
-            b[0][word] = F::Storage::word({tap, tap_at<F>(w, group, r, s + 1) * scale});
+            b[0][word] = F::Storage::word({tap, tap_at<F>(w, group, r, s + UP) * scale});
         }
     }
 }
@@ -83,11 +93,11 @@ CF_DEVICE void toeplitz_fragment(unsigned (&b)[F::TERMS][2], const cf_toeplitz_t
 template <class F> struct Toeplitz {
     typedef Tile<typename F::X> Input;
     static constexpr int NUMBERS = F::X::NUMBERS, OF_BLOCK = 8 / NUMBERS, /* units of eight columns */
-        WINDOW = cf_toeplitz_window(F::BLOCKS, F::STRIDE_X *OF_BLOCK, F::STEPS),
+        WINDOW = cf_toeplitz_window((F::BLOCKS + F::UP_X - 1) / F::UP_X, F::STRIDE_X *OF_BLOCK, F::STEPS),
                          OUT_PITCH = cf_toeplitz_out_pitch(F::BLOCKS, NUMBERS),
                          OUT_PLANE = (16 * F::WARPS * OUT_PITCH) | 1, TILES = F::PLANES * Input::SIZE,
-                         BUFFERS = F::LAST ? 1 : 2, FRAGMENTS = F::KERNEL_Y * F::STEPS,
-                         CHANNELS = F::LAST ? F::PLANES : 1;
+                         BUFFERS = F::LAST ? 1 : 2, OF_ROW = F::STEPS * F::UP_X, /* fragments of a kernel row */
+        FRAGMENTS = F::KERNEL_Y * OF_ROW, CHANNELS = F::LAST ? F::PLANES : 1;
 };
 
 /* sum += the inputs of one kernel row times B. from: the place of this lane's row. unit: the first of the group. Lanes
@@ -97,8 +107,8 @@ template <class F, class B>
 CF_DEVICE void multiply_16_bit_row(float (&sum)[F::BLOCKS][4], smem<uint4> plane, int from, int unit,
                                    const B &fragment) {
     typedef Toeplitz<F> G;
-    unsigned b[F::STEPS][1][2];
-    unroll<0, F::STEPS>([&](auto k) { fragment(b[k], k); });
+    unsigned b[G::OF_ROW][1][2];
+    unroll<0, G::OF_ROW>([&](auto k) { fragment(b[k], k); });
     unsigned a[G::WINDOW][2];
     unroll<0, G::WINDOW / 2>([&](auto i) {
         unsigned read[4];
@@ -110,9 +120,10 @@ CF_DEVICE void multiply_16_bit_row(float (&sum)[F::BLOCKS][4], smem<uint4> plane
     });
     unroll<0, F::STEPS>([&](auto k) {
         unroll<0, F::BLOCKS>([&](auto n) {
-            constexpr int UNIT = decltype(n)::value * F::STRIDE_X + 2 * decltype(k)::value;
+            constexpr int UNIT = decltype(n)::value / F::UP_X * F::STRIDE_X + 2 * decltype(k)::value,
+                          AT = decltype(k)::value * F::UP_X + decltype(n)::value % F::UP_X;
             const unsigned operand[4] = {a[UNIT][0], a[UNIT][1], a[UNIT + 1][0], a[UNIT + 1][1]};
-            multiply_tile<typename F::Storage>(sum[n], operand, b[k][0][0], b[k][0][1]);
+            multiply_tile<typename F::Storage>(sum[n], operand, b[AT][0][0], b[AT][0][1]);
         });
     });
 }
@@ -131,7 +142,7 @@ template <class F> CF_DEVICE Corner output_of(Corner tile, int part, int group, 
               column = (group * F::BLOCKS + n) * 8 + lane % 4 * 2;
     if (F::LINE)
         return {0, tile.column + row * F::WIDTH + column};
-    return {tile.row + row, tile.column + column};
+    return {tile.row + row * F::UP_Y, tile.column + column};
 }
 
 template <class F>
@@ -188,8 +199,8 @@ CF_DEVICE void store_rows(const cf_toeplitz_call &call, smem<uint4> out, Corner 
     for (int i = int(threadIdx.x) % 32; i < 16 * OF_ROW; i += 32) {
         const int row = i / OF_ROW, place = i % OF_ROW * EACH, line = 16 * part + row,
                   column = group * F::BLOCKS * 8 + place;
-        const Corner at =
-            F::LINE ? Corner{0, tile.column + line * F::WIDTH + column} : Corner{tile.row + line, tile.column + column};
+        const Corner at = F::LINE ? Corner{0, tile.column + line * F::WIDTH + column}
+                                  : Corner{tile.row + line * F::UP_Y, tile.column + column};
         if (!is_inside(call.y, at.row, at.column))
             continue;
         smem<unsigned> from = smem_cast<unsigned>(out + row * Toeplitz<F>::OUT_PITCH) + place / C::OF_WORD;
@@ -219,8 +230,8 @@ CF_DEVICE void store_channels(const cf_toeplitz_call &call, smem<uint4> out, Cor
     for (int i = int(threadIdx.x) / 32; i < 16 * F::WARPS * F::BLOCKS; i += WARPS) {
         const int row = i / F::BLOCKS, unit = i % F::BLOCKS;
         const int column = (group * F::BLOCKS + unit) * 8 + lane / 4;
-        const Corner at =
-            F::LINE ? Corner{0, tile.column + row * F::WIDTH + column} : Corner{tile.row + row, tile.column + column};
+        const Corner at = F::LINE ? Corner{0, tile.column + row * F::WIDTH + column}
+                                  : Corner{tile.row + row * F::UP_Y, tile.column + column};
         const bool inside = is_inside(call.y, at.row, at.column);
 #pragma unroll
         for (int e = 0; e < F::PLANES / 8; ++e) {
@@ -243,68 +254,76 @@ CF_DEVICE void store_channels(const cf_toeplitz_call &call, smem<uint4> out, Cor
 
 /* The fragments of B of this lane: in registers, or in shared memory at `memory`. */
 template <class F, bool SHARED = F::SHARED> struct Fragments {
-    unsigned held[F::KERNEL_Y][F::STEPS][F::TERMS][2];
+    typedef Toeplitz<F> G;
+    unsigned held[F::KERNEL_Y][G::OF_ROW][F::TERMS][2];
     CF_DEVICE Fragments(smem<uint4>, const cf_toeplitz_taps &w, long long group, float scale, bool live) {
         unroll<0, F::KERNEL_Y>([&](auto r) {
-            unroll<0, F::STEPS>([&](auto k) {
+            unroll<0, G::OF_ROW>([&](auto k) {
                 unroll<0, F::TERMS>([&](auto t) { held[r][k][t][0] = held[r][k][t][1] = 0; });
                 if (live)
                     toeplitz_fragment<F>(held[r][k], w, group, r, k, scale);
             });
         });
     }
-    CF_DEVICE void multiply(float (&sum)[F::BLOCKS][4], smem<uint4> plane, int from, int unit) const {
+    template <int P> CF_DEVICE void multiply(float (&sum)[F::BLOCKS][4], smem<uint4> plane, int from, int unit) const {
         unroll<0, F::KERNEL_Y>([&](auto r) {
-            multiply_row<F>(sum, plane, from + r * Tile<typename F::X>::PITCH, unit,
-                            [&](unsigned(&b)[F::TERMS][2], auto k) {
-                                unroll<0, F::TERMS>([&](auto t) {
-                                    b[t][0] = held[r][k][t][0];
-                                    b[t][1] = held[r][k][t][1];
+            constexpr int DOWN = P + decltype(r)::value + F::LEAD_Y;
+            if constexpr (DOWN % F::UP_Y == 0)
+                multiply_row<F>(sum, plane, from + DOWN / F::UP_Y * Tile<typename F::X>::PITCH, unit,
+                                [&](unsigned(&b)[F::TERMS][2], auto k) {
+                                    unroll<0, F::TERMS>([&](auto t) {
+                                        b[t][0] = held[r][k][t][0];
+                                        b[t][1] = held[r][k][t][1];
+                                    });
                                 });
-                            });
         });
     }
 };
 template <class F> struct Fragments<F, true> {
+    typedef Toeplitz<F> G;
     static constexpr int WORDS = 2 * F::TERMS;
     smem<unsigned> at;
     CF_DEVICE Fragments(smem<uint4> memory, const cf_toeplitz_taps &w, long long group, float scale, bool live) {
         constexpr int WARPS = F::LAST ? F::WARPS : F::WARPS * F::PLANES; /* that have this channel */
         at = smem_cast<unsigned>(memory) + int(threadIdx.x) % 32 * WORDS;
-        for (int i = int(threadIdx.x) / 32 % WARPS; i < F::KERNEL_Y * F::STEPS; i += WARPS) {
+        for (int i = int(threadIdx.x) / 32 % WARPS; i < G::FRAGMENTS; i += WARPS) {
             unsigned b[F::TERMS][2] = {};
             if (live)
-                toeplitz_fragment<F>(b, w, group, i / F::STEPS, i % F::STEPS, scale);
+                toeplitz_fragment<F>(b, w, group, i / G::OF_ROW, i % G::OF_ROW, scale);
             unroll<0, WORDS>([&](auto word) { at[32 * WORDS * i + word] = b[word / 2][word % 2]; });
         }
     }
-    CF_DEVICE void multiply(float (&sum)[F::BLOCKS][4], smem<uint4> plane, int from, int unit) const {
+    template <int P> CF_DEVICE void multiply(float (&sum)[F::BLOCKS][4], smem<uint4> plane, int from, int unit) const {
+        constexpr int BEGIN = P + F::LEAD_Y, END = BEGIN + F::KERNEL_Y;
 #pragma unroll 1
-        for (int r = 0; r < F::KERNEL_Y; ++r) {
-            multiply_row<F>(sum, plane, from + r * Tile<typename F::X>::PITCH, unit,
+        for (int down = (BEGIN + F::UP_Y - 1) / F::UP_Y; down * F::UP_Y < END; ++down) {
+            const int r = down * F::UP_Y - BEGIN;
+            multiply_row<F>(sum, plane, from + down * Tile<typename F::X>::PITCH, unit,
                             [&](unsigned(&b)[F::TERMS][2], auto k) {
                                 unroll<0, WORDS>([&](auto word) {
-                                    b[word / 2][word % 2] = at[32 * WORDS * (r * F::STEPS + k) + word];
+                                    b[word / 2][word % 2] = at[32 * WORDS * (r * G::OF_ROW + k) + word];
                                 });
                             });
         }
     }
 };
 
-/* The outputs of one tile, by a warp with part `part` of plane `plane`. */
-template <class F>
-CF_DEVICE void convolve_tile(const cf_toeplitz_call &call, const Fragments<F> &b, smem<uint4> tiles, smem<uint4> out,
+/* The outputs of rows P of one tile, by a warp with part `part` of plane `plane`. */
+template <class F, int P>
+CF_DEVICE void convolve_rows(const cf_toeplitz_call &call, const Fragments<F> &b, smem<uint4> tiles, smem<uint4> out,
                              int plane, int part, long long sample, long long group, Corner output, float bias,
                              float down) {
     typedef Toeplitz<F> G;
     const int lane = int(threadIdx.x) % 32;
     const int from = (16 * part + lane % 16) * F::STRIDE_Y * G::Input::PITCH;
     const long long own = sample + (F::LAST ? 0 : plane);
+    output.row += P;
 #pragma unroll 1
     for (int g = 0; g < F::COUNT; ++g) {
         float sum[F::BLOCKS][4];
         unroll<0, F::BLOCKS>([&](auto n) { sum[n][0] = sum[n][1] = sum[n][2] = sum[n][3] = 0; });
-        b.multiply(sum, tiles + plane * G::Input::SIZE, from, g * F::BLOCKS * F::STRIDE_X * G::OF_BLOCK);
+        b.template multiply<P>(sum, tiles + plane * G::Input::SIZE, from,
+                               g * F::BLOCKS / F::UP_X * F::STRIDE_X * G::OF_BLOCK);
         unroll<0, F::BLOCKS>([&](auto n) {
             unroll<0, 4>([&](auto i) { sum[n][i] = F::SCALED ? sum[n][i] * down + bias : sum[n][i] + bias; });
         });
@@ -313,6 +332,8 @@ CF_DEVICE void convolve_tile(const cf_toeplitz_call &call, const Fragments<F> &b
             continue;
         }
         smem<uint4> mine = out + (plane * G::OUT_PLANE + 16 * part * G::OUT_PITCH);
+        if constexpr (F::LAST && P > 0)
+            __syncthreads();
         __syncwarp();
         stage_outputs<F>(mine, sum);
         if constexpr (F::LAST) {
@@ -323,6 +344,15 @@ CF_DEVICE void convolve_tile(const cf_toeplitz_call &call, const Fragments<F> &b
             store_rows<F>(call, mine, output, part, g, own, group);
         }
     }
+}
+
+template <class F>
+CF_DEVICE void convolve_tile(const cf_toeplitz_call &call, const Fragments<F> &b, smem<uint4> tiles, smem<uint4> out,
+                             int plane, int part, long long sample, long long group, Corner output, float bias,
+                             float down) {
+    unroll<0, F::UP_Y>([&](auto p) {
+        convolve_rows<F, decltype(p)::value>(call, b, tiles, out, plane, part, sample, group, output, bias, down);
+    });
 }
 
 template <class F> CF_DEVICE void toeplitz_signals(const cf_toeplitz_call &call) {

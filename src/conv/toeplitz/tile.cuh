@@ -206,9 +206,10 @@ template <class F> struct Items {
         const int tile = int(item % tiles);
         if (F::LINE)
             return {0, tile * (16 * F::WARPS * F::WIDTH)};
-        return {tile / call.tiles_across * (16 * F::WARPS), tile % call.tiles_across * F::WIDTH};
+        return {tile / call.tiles_across * (16 * F::WARPS * F::UP_Y), tile % call.tiles_across * F::WIDTH};
     }
     static CF_DEVICE Corner input(const cf_toeplitz_call &call, Corner output) {
-        return {F::LINE ? 0 : output.row * F::STRIDE_Y - call.row_pad, output.column * F::STRIDE_X - call.column_pad};
+        return {F::LINE ? 0 : output.row / F::UP_Y * F::STRIDE_Y - call.row_pad,
+                output.column / F::UP_X * F::STRIDE_X - call.column_pad};
     }
 };

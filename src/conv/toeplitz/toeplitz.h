@@ -12,6 +12,10 @@
 
 extern const cf_family cf_toeplitz_family;
 
+enum {
+    CF_TOEPLITZ_UNIT = 16 /* bytes */
+};
+
 /* How a tensor is read or written: the tile, and the elements that one copy moves. */
 typedef struct cf_toeplitz_access {
     int rows, units, step; /* of cf_toeplitz_tile_of() */
@@ -27,6 +31,7 @@ typedef struct cf_toeplitz_config {
     conv_fft_dtype dtype, weights, bias; /* weights: the type of w, or of gw */
     bool last, line, in_shared_memory, scaled;
     int kernel[2], stride[2], lead, width, warps, planes;
+    int up[2], lead_y;                             /* UP_Y and UP_X: the strides of a gradient of x */
     int terms, steps, span, blocks, count;         /* signals.cuh, tf32.cuh */
     int across, together, reach, shares, of_share; /* weights.cuh; of_share: ROWS */
     bool of_both; /* one of the two problems of a kernel for both gradients, which also sums the gradient of the bias */
@@ -121,8 +126,13 @@ static inline int64_t cf_toeplitz_pad(const cf_axis *axis, bool data) {
     return data ? axis->kernel - 1 - axis->pad_before : axis->pad_before;
 }
 
+/* access.c. The numbers of a unit. */
+int cf_toeplitz_numbers(conv_fft_dtype dtype);
 /* The elements that one copy can move: all of its starts are multiples of them. */
 int cf_toeplitz_granule(const cf_layer *layer, const cf_tensor *t, bool last, int64_t rows, bool any_alignment);
+/* Whether the tile of `access` holds a whole plane of height x breadth elements, and where its first element is. */
+void cf_toeplitz_set_whole(const cf_toeplitz_config *config, cf_toeplitz_access *access, int64_t height,
+                           int64_t breadth, int64_t top, int64_t left);
 
 /* Cycles of a multiprocessor for a pass of volumes. */
 double cf_toeplitz_volume_cycles(const cf_toeplitz_config *config, const cf_gpu_properties *properties);

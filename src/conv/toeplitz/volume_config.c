@@ -111,6 +111,7 @@ conv_fft_status cf_toeplitz_configure_volumes(const cf_layer *layer, int pass, c
                             .bias = cf_tensor_bias_dtype(&layer->y),
                             .scaled = !weights && w->dtype == CONV_FFT_FP32 && layer->x.dtype == CONV_FFT_FP16,
                             .stride = {1, 1},
+                            .up = {1, 1},
                             .planes = 1,
                             .terms = 1,
                             .x.numbers = 8,

@@ -4,6 +4,8 @@
 #include "kernels/emitted.h"
 #include "kernels/short_kernel_registration.h"
 
+#include "conv/gpu/padding_fold.cuh"
+
 extern "C" {
 #include "cuda/driver/pointer_check.h"
 #include "cuda/jit/launch.h"
@@ -90,7 +92,7 @@ void note_dft(const cf_dft_config &c) {
     }
 }
 
-void note_spatial(const cf_spatial_config &c) {
+void note_spatial(const cf_spatial_config &c, bool folds) {
     const std::string pass = of_pass("spatial", c.pass);
     const std::string layout = (c.last ? ", channels last" : ", channels first") + pass;
     const std::int64_t rounds = c.last ? (c.items + c.strips - 1) / c.strips : c.items;
@@ -106,6 +108,10 @@ void note_spatial(const cf_spatial_config &c) {
     cover("strips that planes do not fill" + layout, c.along[2] > 1 && c.along[1] > 1);
     if (c.pass != CF_PASS_DATA)
         cover("padding that repeats x" + layout, c.mode != CONV_FFT_PAD_ZEROS);
+    else
+        for (const conv_fft_dtype dtype : {CONV_FFT_FP32, CONV_FFT_FP16})
+            cover(std::string("padding of ") + (dtype == CONV_FFT_FP32 ? "FP32" : "16 bits") + layout + " is folded",
+                  folds && (c.dtype == CONV_FFT_FP32) == (dtype == CONV_FFT_FP32));
     if (c.last) {
         cover("pairs of channels" + pass, c.vector == 2);
         cover("single channels" + pass, c.vector == 1);
@@ -323,6 +329,27 @@ void note_config(const cf_toeplitz_config &c) {
         for (const int links : {2, 3, 4})
             cover("chains of " + std::to_string(links), c.across % links == 0);
     }
+    if (c.pass == CF_PASS_DATA) {
+        const bool across = c.up[1] > 1, both = across && c.up[0] > 1;
+        cover("a stride" + pass, both);
+        cover("a stride, parts of planes" + pass, both && !c.x.whole && !c.last);
+        cover("a stride, tiles down" + pass, both && c.tiles_down > 1);
+        cover("a stride, tiles across" + pass, both && c.tiles_across > 1);
+        cover("a stride, fragments in shared memory" + pass, both && c.in_shared_memory && !c.last);
+        cover("a stride, fragments in registers" + pass, both && !c.in_shared_memory && !c.last);
+        cover("a stride, several samples of a block" + pass, both && !c.last && c.planes > 1);
+        cover("a stride, channels last" + pass, both && c.last && !c.in_shared_memory);
+        cover("a stride, channels last, fragments in shared memory" + pass, both && c.last && c.in_shared_memory);
+        cover("a stride, lines" + pass, across && c.line && !c.last);
+        cover("a stride, lines of several groups" + pass, across && c.line && c.count > 1);
+        cover("a stride, lines, channels last" + pass, across && c.line && c.last);
+        cover("a stride, scaled weights" + pass, both && c.scaled);
+        cover("rows without taps" + pass, c.kernel[0] < c.up[0]);
+        cover("rows of inputs before the first kernel row" + pass, c.lead_y > 0);
+        cover("different strides" + pass, across && c.up[0] != c.up[1]);
+        for (const int stride : {2, 3, 4})
+            cover("stride " + std::to_string(stride) + pass, c.up[0] == stride || c.up[1] == stride);
+    }
     for (const int stride : {2, 3, 4})
         cover("stride " + std::to_string(stride), c.stride[0] == stride || c.stride[1] == stride);
     if (!c.last) {
@@ -353,6 +380,18 @@ void note_both(const cf_toeplitz_both &both) {
 
 // ---- the tests
 
+// What a case checks besides results, for layers of each kind.
+void note_checks(const short_case &c, const conv_fft_problem &p) {
+    const std::string kind = std::string(c.spatial ? "spatial" : "toeplitz") + ", " + std::to_string(p.rank) + " axes" +
+                             (p.tensor_layout == CONV_FFT_CHANNELS_LAST ? ", channels last" : "") +
+                             (p.dtype == CONV_FFT_FP32 ? ", FP32" : "");
+    const std::pair<const char *, bool> checks[] = {
+        {"a NaN, ", c.spoiled}, {"any alignment, ", c.shifted}, {"bank conflicts, ", run.conflict_free}};
+    for (const auto &[check, seen] : checks)
+        if (seen)
+            cover(check + kind, true);
+}
+
 void all_cases() {
     const short_case *cases;
     const int count = short_case_list(&cases);
@@ -367,7 +406,7 @@ void all_cases() {
             continue;
         for (const cf_pass_plan &pass : opened.plan->pass)
             if (pass.state && cases[i].spatial) {
-                note_spatial(static_cast<const cf_spatial_state *>(pass.state)->config);
+                note_spatial(static_cast<const cf_spatial_state *>(pass.state)->config, pass.gx_store == CF_GX_FOLDED);
                 run.conflict_free = false;
             } else if (pass.state && cases[i].dft) {
                 note_dft(static_cast<const cf_dft_state *>(pass.state)->config);
@@ -380,6 +419,7 @@ void all_cases() {
                 run.conflict_free = run.conflict_free && !c.in_place && c.stride[0] % 2 && !c.in_shared_memory &&
                                     !c.small && c.depths < 8;
             }
+        note_checks(cases[i], opened.problem);
         CHECK_TEXT(short_case_check(&cases[i], i, &opened), name);
         CHECK_TEXT(run.fault.empty(), name + ": " + run.fault);
         short_case_close(&opened);
@@ -420,6 +460,8 @@ extern "C" conv_fft_status __wrap_cf_kernels_build(cf_gpu *gpu, const cf_source 
         run.built.push_back({});
         run.built.back().kernel.gpu = gpu;
         run.built.back().body = found == bodies().end() ? nullptr : found->second;
+        if (std::strstr(sources[i].text, "CF_FOLD_KERNEL"))
+            run.built.back().body = [](const void *call) { fold_padding(*static_cast<const cf_fold_call *>(call)); };
         built[i] = &run.built.back().kernel;
     }
     return CONV_FFT_SUCCESS;

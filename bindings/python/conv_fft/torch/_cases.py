@@ -27,7 +27,7 @@ class Case:
         self.x = self.w = self.config = self.problem = self.entry = None
         self.sets, self.reason = (), None
         self.torch_ms = self.ours_ms = self.torch_host_ms = self.ours_host_ms = self.predicted_ms = None
-        self.decision, self.why = None, ""
+        self.decision, self.why, self.earlier = None, "", False
         if seen is not None:
             self.reason = self._describe(exact)
 

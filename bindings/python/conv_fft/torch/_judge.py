@@ -28,11 +28,13 @@ OF_TORCH, OF_PLANS = 0.4, 0.9
 class Judge:
     """Judges cases. After `limit` seconds nothing new is begun; what is under way then is finished.
 
+    again   whether what an earlier run has measured does not count
     step    (milliseconds until the calls of a step of torch's model return, until the device has finished); None: not
             known, or without interest"""
 
-    def __init__(self, progress, precision, repeats, limit):
+    def __init__(self, progress, precision, repeats, limit, again):
         self.progress, self.precision, self.repeats, self.limit = progress, precision, repeats, limit
+        self.again = again
         self.begin, self.step, self.interrupted = time.monotonic(), None, False
         self.records = Records()
         # Within conv_fft.autotune() plans measure strategies, one after the other so that they do not disturb each
@@ -52,13 +54,14 @@ class Judge:
 
     def look_up(self, cases):
         """Take the times that an earlier run has kept. Returns the cases that have none."""
-        if self.tuning:
+        if self.tuning or self.again:
             return cases
         kept = _layer_times.read()
         for case in cases:
             for name, ms in (kept and kept.get(self._key(case)) or {}).items():
                 setattr(case, name, ms)
-        return [case for case in cases if case.torch_ms is None]
+            case.earlier = case.torch_ms is not None
+        return [case for case in cases if not case.earlier]
 
     def _key(self, case):
         return _kept.key_of(case, self.records.strategies(case))

@@ -13,11 +13,13 @@ class Row:
     decision, why   "changed" or "kept", and the reason
     torch_ms, ours_ms           device milliseconds of both (on a CPU: of a call); None: not measured
     torch_host_ms, ours_host_ms     host milliseconds of a call on a GPU; None: not measured
-    predicted_ms    milliseconds of ours by a tuning record or the cost model; None: not asked"""
+    predicted_ms    milliseconds of ours by a tuning record or the cost model; None: not asked
+    earlier         whether an earlier run has measured these times"""
 
     def __init__(self, name, layer):
         self.name, self.layer, self.decision, self.why = name, layer, "kept", ""
         self.torch_ms = self.ours_ms = self.torch_host_ms = self.ours_host_ms = self.predicted_ms = None
+        self.earlier = False
 
     def __repr__(self):
         return "Row(%r, %s: %s)" % (self.name, self.decision, self.why)
@@ -33,15 +35,17 @@ class Conversion(list):
         return [row.name for row in self if row.decision == "changed"]
 
     def __str__(self):
-        def ms(value):
-            return "" if value is None else "%.3f" % value
+        def ms(value, earlier):
+            return "" if value is None else "%.3f%s" % (value, "*" if earlier else " " * any_earlier)
+        any_earlier = any(row.earlier for row in self)
         lines = [("layer", "", "torch ms", "ours ms", "", "")]
-        lines += [(row.name or "(the model)", row.layer, ms(row.torch_ms), ms(row.ours_ms), row.decision, row.why)
-                  for row in self]
+        lines += [(row.name or "(the model)", row.layer, ms(row.torch_ms, row.earlier), ms(row.ours_ms, row.earlier),
+                   row.decision, row.why) for row in self]
         widths = [max(len(line[column]) for line in lines) for column in range(5)]
         padded = [[cell.rjust(width) if 2 <= column < 4 else cell.ljust(width)
                    for column, (cell, width) in enumerate(zip(line, widths))] for line in lines]
-        return "\n".join("  ".join((*cells, line[5])).rstrip() for cells, line in zip(padded, lines))
+        note = ["* measured by an earlier run; convert(..., again=True) measures again"] * any_earlier
+        return "\n".join(["  ".join((*cells, line[5])).rstrip() for cells, line in zip(padded, lines)] + note)
 
 
 def described(layer):

@@ -28,7 +28,8 @@ def worthwhile(name, layer):
 def convert(model: torch.nn.Module, predicate: Optional[Callable[[str, torch.nn.Module], bool]] = None, *,
             inputs: Union[tuple, torch.Tensor, None] = None, measure: bool = True, graph: bool = False,
             precision: Optional[str] = None, dtype: Optional[torch.dtype] = None,
-            time_limit: Optional[float] = 20.0, progress: Optional[bool] = None, repeats: int = 5) -> Conversion:
+            time_limit: Optional[float] = 20.0, progress: Optional[bool] = None, repeats: int = 5,
+            again: bool = False) -> Conversion:
     """Turn convolution layers of a model into ours if that is faster, in place. Returns a Conversion, a table to print.
 
     predicate   called with (name, layer): may this layer be changed? None: any whose kernel has more than one element
@@ -49,6 +50,8 @@ def convert(model: torch.nn.Module, predicate: Optional[Callable[[str, torch.nn.
     progress    whether a line on standard error says what is done; None: on a terminal
     repeats     measurements of each; the median counts. 0: nothing is judged, as without inputs, but the plans of
                 changed layers are made
+    again       True: measure every layer. False: times that an earlier run has kept are used; the table marks them
+                with an asterisk
 
     Of a layer whose tuning records or cost model expect more than 1.3 times the time of torch's, no plan is made.
     Measurements are kept in the cache directory, for this device and these versions. The plans of changed layers are
@@ -67,7 +70,7 @@ def convert(model: torch.nn.Module, predicate: Optional[Callable[[str, torch.nn.
     line = Progress(progress)
     try:
         with autocast, without_plans_of(_entry._entries, plans) as wanted:
-            judge, cases = Judge(line, precision, repeats, limit), []
+            judge, cases = Judge(line, precision, repeats, limit, again), []
             if inputs is None or repeats == 0:
                 _by_rule(layers, predicate)
             if inputs is not None and layers:
@@ -138,6 +141,7 @@ def _judge_all(model, cases, inputs, judge, measured, graph, predicate):
             row.decision, row.why, row.predicted_ms = case.decision, case.why, case.predicted_ms
             row.torch_ms, row.ours_ms = case.torch_ms, case.ours_ms
             row.torch_host_ms, row.ours_host_ms = case.torch_host_ms, case.ours_host_ms
+            row.earlier = case.earlier
 
 
 def _keep_without_plans(cases):
