@@ -291,9 +291,8 @@ static conv_fft_status configure_planes(const cf_layer *layer, int pass, const c
     }
     if (weights && c.reach * 4 > MAX_SUMS + 64)
         return cf_fail(CONV_FFT_NOT_SUPPORTED, "sums of %d taps do not fit registers", c.kernel[1]);
-    CF_FORWARD(set_grid(&c, properties));
     *config = c;
-    return CONV_FFT_SUCCESS;
+    return set_grid(config, properties);
 }
 
 conv_fft_status cf_toeplitz_configure(const cf_layer *layer, int pass, const cf_gpu_properties *properties,
