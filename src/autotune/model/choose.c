@@ -384,7 +384,8 @@ conv_fft_status cf_choose_plan(conv_fft_context *context, const cf_layer *layer,
     q.limit = UINT64_MAX;
     q.asked = options->own_kernels || options->workspace_limit ? NULL : context->device;
     conv_fft_status status = try_plan(context, &q, options, &fastest, plan);
-    if (status != CONV_FFT_SUCCESS && q.asked) { /* the other library may have failed */
+    if (status != CONV_FFT_SUCCESS && status != CONV_FFT_OUT_OF_MEMORY &&
+        q.asked) { /* the other library may have failed */
         q.asked = NULL;
         status = try_plan(context, &q, options, &fastest, plan);
     }
