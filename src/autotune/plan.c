@@ -84,7 +84,7 @@ static bool read_record(const planning *p, const cf_record *record, cf_strategy 
             return false;
         cf_strategy_resolve(&p->layer, pass, s);
         const cf_family *family = s->family;
-        if (!family->feasible(&p->layer, pass, s, &why) ||
+        if ((p->options->own_kernels && family->baseline) || !family->feasible(&p->layer, pass, s, &why) ||
             !family->runs_on(p->context->device, &p->layer, pass, s, &why))
             return false;
     }

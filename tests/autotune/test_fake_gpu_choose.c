@@ -179,7 +179,8 @@ static void without_cudnn_the_model_chooses_own_kernels(void **state) {
     }
 }
 
-static void check_plan(conv_fft_context *context, int64_t own_kernels, uint64_t limit, const char *wanted) {
+static void check_plan(conv_fft_context *context, int64_t own_kernels, int64_t any_alignment, uint64_t limit,
+                       const char *wanted) {
     const conv_fft_problem problem = test_problem(direct_is_faster);
     conv_fft_plan_options options;
     conv_fft_plan *plan;
@@ -187,6 +188,7 @@ static void check_plan(conv_fft_context *context, int64_t own_kernels, uint64_t 
     assert_int_equal(conv_fft_plan_options_init(&options), CONV_FFT_SUCCESS);
     options.tuning = CONV_FFT_TUNE_OFF;
     options.own_kernels = own_kernels;
+    options.any_alignment = any_alignment;
     options.workspace_limit = limit;
     options.passes = CONV_FFT_FORWARD;
     assert_int_equal(conv_fft_plan_create(context, &problem, &options, &plan), CONV_FFT_SUCCESS);
@@ -198,9 +200,10 @@ static void check_plan(conv_fft_context *context, int64_t own_kernels, uint64_t 
 
 static void plans_have_own_kernels_if_asked(void **state) {
     conv_fft_context *const context = fake_context_create(FAKES_ALL, *state, false);
-    check_plan(context, 0, 0, "cudnn algorithm=graph:");
-    check_plan(context, 1, 0, "staged ");
-    check_plan(context, 0, (uint64_t)1 << 40, "staged "); /* the workspace of an algorithm is not known in advance */
+    check_plan(context, 0, 0, 0, "cudnn algorithm=graph:");
+    check_plan(context, 1, 0, 0, "staged ");
+    check_plan(context, 0, 1, 0, "staged ");                 /* cuDNN takes no tensors that begin anywhere */
+    check_plan(context, 0, 0, (uint64_t)1 << 40, "staged "); /* the workspace of an algorithm is not known in advance */
     fake_context_destroy(context);
 }
 

@@ -221,6 +221,24 @@ static void shipped_records_are_usable(void **state) {
 
 /* ---- libraries in trouble */
 
+/* A plan with `own_kernels` takes no algorithm of cuDNN from a record either. */
+static void check_own_kernels(conv_fft_context *context, const char *wanted) {
+    conv_fft_problem p;
+    conv_fft_plan_options options;
+    conv_fft_plan *plan;
+    conv_fft_description d;
+    assert_int_equal(conv_fft_problem_parse(fake_tuned_line, &p, NULL, 0), CONV_FFT_SUCCESS);
+    assert_int_equal(conv_fft_plan_options_init(&options), CONV_FFT_SUCCESS);
+    options.own_kernels = 1;
+    capture_begin(); /* the record is refused */
+    const conv_fft_status status = conv_fft_plan_create(context, &p, &options, &plan);
+    capture_end();
+    assert_int_equal(status, CONV_FFT_SUCCESS);
+    assert_int_equal(conv_fft_plan_describe(plan, CONV_FFT_FORWARD, &d), CONV_FFT_SUCCESS);
+    assert_string_equal(d.strategy, wanted);
+    conv_fft_plan_destroy(plan);
+}
+
 /* A plan does not fail if cuDNN cannot start, although there are records of its algorithms. The plan is made without
  * them, with a message and a count. */
 static void library_that_does_not_start(void **state) {
@@ -249,6 +267,7 @@ static void library_that_does_not_start(void **state) {
         assert_int_equal(s.hits, i == 0 ? 2 : 0);
         assert_int_equal(s.misses, i == 0 ? 0 : 2);
         assert_int_equal(s.unusable, i == 0 ? 0 : 2);
+        check_own_kernels(&context, model[0]);
         close_context(&context);
     }
 }

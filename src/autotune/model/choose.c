@@ -38,7 +38,8 @@ typedef struct search {
     int passes, keep;
     cf_device *asked; /* for algorithms of other libraries; NULL: only strategies of this library are considered */
     uint64_t limit;
-    bool smallest; /* look for the smallest workspace instead of the least time */
+    conv_fft_status asking; /* OUT_OF_MEMORY: another library had too little memory to list its algorithms */
+    bool smallest;          /* look for the smallest workspace instead of the least time */
     double best;
     cf_strategy strategy[CF_PASS_COUNT];
     /* The feasible fused strategies of each pass, if fused kernels may be chosen. Then the best one that runs, or the
@@ -227,8 +228,9 @@ static bool take_fused(search *q) {
     for (int pass = 0; pass < CF_PASS_COUNT; ++pass) {
         choose_fused(q, pass, pass == CF_PASS_FORWARD ? staged[pass] : gradients);
         choose_single(q, pass);
-        if (q->asked && (q->passes & 1 << pass))
-            cf_choose_baseline(q->layer, q->asked, pass, staged[pass], &q->fused[pass], &q->fused_seconds[pass]);
+        if (q->asked && (q->passes & 1 << pass) && q->asking == CONV_FFT_SUCCESS)
+            q->asking =
+                cf_choose_baseline(q->layer, q->asked, pass, staged[pass], &q->fused[pass], &q->fused_seconds[pass]);
     }
     const double transpose =
         cf_model_shared_transpose(q->layer, q->device, &q->fused[CF_PASS_DATA], &q->fused[CF_PASS_WEIGHTS]);
@@ -344,6 +346,8 @@ static conv_fft_status try_plan(conv_fft_context *context, search *q, const conv
     *smallest = 0;
     if (q->passes)
         CF_FORWARD(choose_all(q));
+    if (q->asking != CONV_FFT_SUCCESS)
+        return q->asking;
     return cf_plan_create(q->layer, context->device, options->passes, q->strategy, options->any_alignment == 1,
                           options->workspace_limit, smallest, plan);
 }
@@ -368,6 +372,14 @@ static conv_fft_status try_single(conv_fft_context *context, search *q, const co
 /* The smaller number of bytes; 0: not known. */
 static uint64_t smaller_known(uint64_t a, uint64_t b) { return a == 0 || (b != 0 && b < a) ? b : a; }
 
+/* Whether an algorithm of another library was chosen. */
+static bool takes_baseline(const search *q) {
+    for (int pass = 0; pass < CF_PASS_COUNT; ++pass)
+        if ((q->passes & 1 << pass) && q->strategy[pass].family && q->strategy[pass].family->first_seconds)
+            return true;
+    return false;
+}
+
 conv_fft_status cf_choose_plan(conv_fft_context *context, const cf_layer *layer, const conv_fft_plan_options *options,
                                int chosen, const cf_strategy strategy[CF_PASS_COUNT], conv_fft_plan **plan) {
     search q;
@@ -382,10 +394,10 @@ conv_fft_status cf_choose_plan(conv_fft_context *context, const cf_layer *layer,
      * workspace of spectra; then none. */
     uint64_t fastest, over, smallest;
     q.limit = UINT64_MAX;
-    q.asked = options->own_kernels || options->workspace_limit ? NULL : context->device;
+    q.asked = options->own_kernels || options->workspace_limit || options->any_alignment ? NULL : context->device;
     conv_fft_status status = try_plan(context, &q, options, &fastest, plan);
-    if (status != CONV_FFT_SUCCESS && status != CONV_FFT_OUT_OF_MEMORY &&
-        q.asked) { /* the other library may have failed */
+    if (status != CONV_FFT_SUCCESS && status != CONV_FFT_OUT_OF_MEMORY && takes_baseline(&q)) {
+        /* the other library may have failed */
         q.asked = NULL;
         status = try_plan(context, &q, options, &fastest, plan);
     }
