@@ -47,7 +47,8 @@
  *
  * Statuses, conv_fft_last_error(), streams and thread-sharing are as in conv_fft.h; memory is the context's device's.
  * Input, output and workspace may not overlap; the input is not written. The alignment of one number suffices, real or
- * complex (16 bytes are faster). No two planes (batch entry, channel) share arithmetic: a NaN stays in its own.
+ * complex (16 bytes are faster), unless `arithmetic` or `spectrum` says otherwise. No two planes (batch entry, channel)
+ * share arithmetic: a NaN stays in its own.
  */
 #ifndef FBFFT_H
 #define FBFFT_H

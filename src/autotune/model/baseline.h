@@ -6,7 +6,8 @@
 #include "conv/plan/plan.h"
 
 /* Take the first algorithm of a family that knows its time, where that is clearly less than *seconds, the time of
- * *strategy, and than `staged` seconds. The other library is asked for algorithms only then. OUT_OF_MEMORY is the only error. */
+ * *strategy, and than `staged` seconds. The other library is asked for algorithms only then. OUT_OF_MEMORY is the only
+ * error. */
 conv_fft_status cf_choose_baseline(const cf_layer *layer, cf_device *device, int pass, double staged,
                                    cf_strategy *strategy, double *seconds);
 

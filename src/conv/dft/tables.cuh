@@ -87,10 +87,12 @@ template <class F> struct Dft {
                          READ_EIGHTS = G.read_eights, PITCH = G.pitch, PLANE = G.plane, OUT_EIGHTS = G.out_eights,
                          OUT_PAIRS = G.out_pairs, HALVES = G.halves, MID_ROWS = G.mid_rows, MID_PITCH = G.mid_pitch,
                          THREADS = 32 * TILES, TABLES = G.first + G.table_y + G.table_rows + G.table_x;
-    /* A spectrum of w is at most 1. */
-    static constexpr int DOWN = bits_of(2 * F::KERNEL_Y * F::KERNEL_X);
+    /* Elements of x and of w are less than 2. Without gains a spectrum of w is at most 1. S, T and H are at most
+     * LARGEST, if UNIT has no further bits, and FP16 ends at 65,504. */
     static constexpr float GAINS = F::GAIN_Y * F::GAIN_X,
-                           FACTOR = 128.0f / (float(F::BASIS_Y) * float(F::BASIS_X) * GAINS * GAINS * GAINS);
+                           LARGEST = 2.0f * float(F::BASIS_Y * F::X::COLUMNS) * GAINS * GAINS;
+    static constexpr int DOWN = bits_of(2 * F::KERNEL_Y * F::KERNEL_X) + bits_of(1 + (long long)(LARGEST / 65504.0f));
+    static constexpr float FACTOR = 128.0f / (float(F::BASIS_Y) * float(F::BASIS_X) * GAINS * GAINS * GAINS);
     typedef DftNumbers<typename F::Storage> N;
     static_assert((F::GRADIENT || F::PLANES % 2 == 0) && F::BASIS_Y % 4 == 0 && F::BASIS_X % 4 == 0,
                   "the planner's choice");

@@ -185,6 +185,7 @@ static const short_case all[] = {
     {.problem = "in=2x2x19x18 out=2 groups=2 kernel=4x3 pad=2:0x1:3 dtype=bf16 gw=fp32 math=half", .dft = true},
     {.problem = "in=7x2x18x18 out=2 groups=2 kernel=5x5 pad=2 dtype=bf16 math=half", .dft = true},
     {.problem = "in=1x1x1x1 out=1 kernel=1x1 dtype=fp16 math=half", .dft = true},
+    {.problem = "in=2x1x55x55 out=1 kernel=11x11 pad=5 dtype=fp16 math=half", .dft = true, .constant = true},
 
     /* Family spatial. Channels last: pairs of channels and single ones, several blocks of channels. */
     {.problem = "in=2x6x13x18 out=6 groups=6 kernel=7x7 pad=3 layout=last dtype=bf16",
@@ -361,6 +362,18 @@ static void grade_weights(layer *l) {
     free(values);
 }
 
+static void make_constant(layer *l) {
+    operand *const operands[] = {&l->x, &l->w};
+    for (int o = 0; o < 2; ++o) {
+        double *const values = test_alloc((size_t)operands[o]->tensor.count * sizeof *values);
+        for (int64_t i = 0; i < operands[o]->tensor.count; i++)
+            values[i] = 1.9;
+        layer_set(l, operands[o], values);
+        free(values);
+    }
+    layer_compute_expected(l);
+}
+
 bool short_case_check(const short_case *c, int number, const short_opened *o) {
     const int failures = case_failures();
     char variables[256];
@@ -372,6 +385,8 @@ bool short_case_check(const short_case *c, int number, const short_opened *o) {
     layer l = layer_create(&o->problem, &g);
     if (o->problem.fp32_weights)
         grade_weights(&l);
+    if (c->constant)
+        make_constant(&l);
     const bool gx = o->plan->passes & CONV_FFT_BACKWARD_DATA, gw = o->plan->passes & CONV_FFT_BACKWARD_WEIGHTS;
     const backward_call overwrite = {.gx = gx, .gw = gw, .separate = number % 2},
                         add = {.gx = gx,

@@ -15,6 +15,7 @@ typedef struct short_case {
     bool spatial, dft;   /* family spatial, or dft; else toeplitz */
     int passes;          /* set of conv_fft_pass; 0: all */
     bool shifted;        /* tensors off by one element: kernels for any alignment */
+    bool constant;       /* elements of x and w are equal: the largest sums that there are */
     bool spoiled;        /* also with a NaN in one channel of one sample */
     int64_t processors;  /* of the GPU: so few that there are several items per block; 0: 1 */
     int64_t shared;      /* bytes of shared memory of a block; 0: all that the GPU has */
