@@ -73,7 +73,8 @@ static void join_pairs(const conv_fft_plan *plan, int set, cf_stage_cost cost[CF
         join(plan, CF_STAGE_LOAD_X, CF_STAGE_LOAD_GY, cost);
     if (is_one_kernel(plan, set)) {
         join(plan, CF_STAGE_CONVOLVE_GX, CF_STAGE_CONVOLVE_GW, cost);
-        if (plan->pass[CF_PASS_WEIGHTS].strategy.family->saved_seconds) { /* model_set() has subtracted the launch */
+        if (plan->pass[CF_PASS_WEIGHTS].strategy.family->search_space == CF_SEARCH_SINGLE) {
+            /* model_set() has subtracted the launch already, because saved_seconds() of such a family counts it */
             cost[CF_STAGE_CONVOLVE_GW].seconds += plan->device->stage_seconds;
             cost[CF_STAGE_CONVOLVE_GW].bytes -= cf_cost_gy_bytes(&plan->layer);
         }

@@ -286,7 +286,7 @@ static void random_volumes_of_family_toeplitz(void **state) {
     assert_int_equal(case_failures(), 0);
 }
 
-/* Random signals: causal ones, whose gradients mostly are one kernel, and others. */
+/* Random signals: causal ones, and others. */
 enum {
     RANDOM_SIGNALS = 24
 };

@@ -11,7 +11,6 @@
 #include "fbfft/warp/config.h"
 
 #include <math.h>
-#include <string.h>
 
 enum {
     UNIT_BYTES = 16,
@@ -202,15 +201,11 @@ conv_fft_status cf_dft_source(const cf_dft_config *c, bool adds, cf_source *sour
                 : weights ? "dft_gradient"
                           : "dft_planes",
                 adds ? adder.sums * adder.shares : c->threads, adds ? 1 : c->resident);
-    if (t.length >= t.bytes)
-        return cf_fail(CONV_FFT_INTERNAL_ERROR, "the text of a kernel has %zu bytes; its buffer has %zu", t.length,
-                       t.bytes - 1);
     *source = (cf_source){.name = "cf_dft",
                           .headers = {cf_dft_kernel_text, NULL},
-                          .text = strdup(tail),
                           .options = {CF_FFT_OPTION, NULL},
                           .dynamic_shared =
                               adds ? (size_t)cf_slice_adder_shared(adder, (int)sizeof(float)) : (size_t)c->shared,
                           .pdl_wait = true};
-    return source->text ? CONV_FFT_SUCCESS : cf_fail_memory(t.length + 1, "the text of a kernel");
+    return cf_source_set_text(source, &t);
 }

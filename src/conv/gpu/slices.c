@@ -6,9 +6,8 @@
 #include "core/status.h"
 #include "core/text.h"
 #include "cuda/jit/kernel_sources.h"
+#include "fbfft/common/kernel_text.h"
 #include "fbfft/warp/config.h"
-
-#include <string.h>
 
 static int shared_of(cf_slice_adder adder, conv_fft_dtype dtype) {
     return cf_slice_adder_shared(adder, 2 * (int)cf_dtype_bytes(dtype));
@@ -23,11 +22,10 @@ conv_fft_status cf_slices_source(int64_t max_slices, conv_fft_dtype dtype, cf_so
                 max_slices > CF_FEW_SLICES ? "true" : "false");
     *source = (cf_source){.name = "cf_add_slices",
                           .headers = {cf_slices_kernel_text, NULL},
-                          .text = strdup(tail),
                           .options = {CF_FFT_OPTION, dtype == CONV_FFT_FP64 ? "-DCF_REAL=double" : NULL},
                           .dynamic_shared = (size_t)shared_of(adder, dtype),
                           .pdl_wait = true};
-    return source->text ? CONV_FFT_SUCCESS : cf_fail_memory(t.length + 1, "the text of a kernel");
+    return cf_source_set_text(source, &t);
 }
 
 conv_fft_status cf_slices_add(const cf_kernel *kernel, const cf_slice_sums *sums, int64_t max_slices,

@@ -378,15 +378,11 @@ conv_fft_status cf_spatial_source(const cf_spatial_config *c, bool adds, cf_sour
                 (long long)c->column[0], (long long)c->column[1], c->skewed ? "true" : "false");
     cf_text_add(&t, "CF_SPATIAL_KERNEL(%s, %d, %d)\n", function_of(c, adds),
                 adds ? adder.sums * adder.shares : c->threads, adds ? 1 : c->resident);
-    if (t.length >= t.bytes)
-        return cf_fail(CONV_FFT_INTERNAL_ERROR, "the text of a kernel has %zu bytes; its buffer has %zu", t.length,
-                       t.bytes - 1);
     *source = (cf_source){.name = "cf_spatial",
                           .headers = {cf_spatial_kernel_text, NULL},
-                          .text = strdup(tail),
                           .options = {CF_FFT_OPTION, NULL},
                           .dynamic_shared =
                               adds ? (size_t)cf_slice_adder_shared(adder, (int)sizeof(float)) : (size_t)c->shared,
                           .pdl_wait = true};
-    return source->text ? CONV_FFT_SUCCESS : cf_fail_memory(t.length + 1, "the text of a kernel");
+    return cf_source_set_text(source, &t);
 }

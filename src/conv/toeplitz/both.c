@@ -3,14 +3,11 @@
 #include "conv/toeplitz/toeplitz.h"
 
 #include "core/arith.h"
-#include "cuda/jit/kernel_sources.h"
-#include "fbfft/warp/config.h"
+#include "fbfft/common/kernel_text.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 enum {
-    UNIT_BYTES = 16,
     SUMS_BYTES = 512,  /* of D of a warp, for eight columns of x */
     REGISTERS = 168,   /* of a thread: so three blocks of four warps fit */
     MAX_HELD = 92,     /* of them, for fragments of B and sums of gw. With more, two kernels are faster. */
@@ -49,7 +46,7 @@ bool cf_toeplitz_configure_both(const cf_layer *layer, const cf_gpu_properties *
     weights->y = data->x;
     const int out = (16 * data->warps * cf_toeplitz_out_pitch(data->blocks, data->x.numbers)) | 1,
               x = cf_toeplitz_both_x(tile_units(&weights->x), out);
-    both->shared = cf_max((int64_t)2 * (x + tile_units(&data->x)) * UNIT_BYTES,
+    both->shared = cf_max((int64_t)2 * (x + tile_units(&data->x)) * CF_TOEPLITZ_UNIT,
                           (int64_t)weights->warps * weights->reach * SUMS_BYTES);
     return both->shared <= properties->shared_per_block;
 }
@@ -69,10 +66,6 @@ conv_fft_status cf_toeplitz_both_source(const cf_toeplitz_both *both, cf_source 
     *source = of_gw;
     free((void *)of_gx.text);
     free((void *)of_gw.text);
-    if (t.length >= t.bytes)
-        return cf_fail(CONV_FFT_INTERNAL_ERROR, "the text of a kernel has %zu bytes; its buffer has %zu", t.length,
-                       t.bytes - 1);
-    source->text = strdup(tail);
     source->dynamic_shared = (size_t)both->shared;
-    return source->text ? CONV_FFT_SUCCESS : cf_fail_memory(t.length + 1, "the text of a kernel");
+    return cf_source_set_text(source, &t);
 }

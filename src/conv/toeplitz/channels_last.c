@@ -17,8 +17,7 @@ enum {
     MAX_QUADS = 16,
     WARPS = 24,            /* of a multiprocessor that help */
     WARPS_OF_WEIGHTS = 12, /* the same for gw */
-    FEW_PRODUCTS = 8,      /* of a row of inputs */
-    UNIT = 16              /* bytes */
+    FEW_PRODUCTS = 8       /* of a row of inputs */
 };
 
 /* Cycles of a quarter of a multiprocessor, beside the time of memory: for each row of inputs of a warp and each
@@ -83,9 +82,9 @@ static int64_t bytes_of(const cf_toeplitz_config *c) {
     const cf_toeplitz_row x = cf_toeplitz_row_of(positions_of(c), c->quads, split),
                           y = cf_toeplitz_row_of(outputs_of(c), c->quads, !weights);
     if (weights)
-        return (int64_t)UNIT * (c->buffers * c->batch * (x.size + y.size) +
-                                c->quads / 2 * c->parts * c->kernel[0] * ((c->kernel[1] + 1) / 2) * 4);
-    return (int64_t)UNIT * c->batch * (c->buffers * x.size + 2 * (data ? c->stride[0] : 1) * y.size);
+        return (int64_t)CF_TOEPLITZ_UNIT * (c->buffers * c->batch * (x.size + y.size) +
+                                            c->quads / 2 * c->parts * c->kernel[0] * ((c->kernel[1] + 1) / 2) * 4);
+    return (int64_t)CF_TOEPLITZ_UNIT * c->batch * (c->buffers * x.size + 2 * (data ? c->stride[0] : 1) * y.size);
 }
 
 /* Registers of a thread, about. */

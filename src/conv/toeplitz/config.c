@@ -11,8 +11,6 @@
 #include "fbfft/common/kernel_text.h"
 #include "fbfft/warp/config.h"
 
-#include <string.h>
-
 enum {
     MAX_TAPS = 256, /* of a row */
     MAX_FP32_TAPS = 128,
@@ -398,15 +396,11 @@ conv_fft_status cf_toeplitz_source(const cf_toeplitz_config *c, bool adds, cf_so
         cf_toeplitz_print_lines_last(c, &t);
     else
         print_tiles(c, adds, &t);
-    if (t.length >= t.bytes)
-        return cf_fail(CONV_FFT_INTERNAL_ERROR, "the text of a kernel has %zu bytes; its buffer has %zu", t.length,
-                       t.bytes - 1);
     *source = (cf_source){.name = "cf_toeplitz",
                           .headers = {cf_toeplitz_kernel_text, NULL},
-                          .text = strdup(tail),
                           .options = {CF_FFT_OPTION, NULL},
                           .dynamic_shared =
                               adds ? (size_t)cf_slice_adder_shared(adder, (int)sizeof(float)) : (size_t)c->shared,
                           .pdl_wait = true};
-    return source->text ? CONV_FFT_SUCCESS : cf_fail_memory(t.length + 1, "the text of a kernel");
+    return cf_source_set_text(source, &t);
 }

@@ -13,8 +13,7 @@ enum {
     WARPS = 8,
     WIDTH = 32,       /* outputs of a row */
     SHORT_WIDTH = 16, /* the same, of signals that do not fill a tile */
-    RESIDENT = 2,     /* blocks of a multiprocessor */
-    UNIT = 16         /* bytes */
+    RESIDENT = 2      /* blocks of a multiprocessor */
 };
 
 static bool has_units(const cf_layer *layer, const cf_tensor *t) {
@@ -24,8 +23,8 @@ static bool has_units(const cf_layer *layer, const cf_tensor *t) {
 static int64_t bytes_of(const cf_toeplitz_config *c) {
     const int step = c->width / EIGHT,
               size = (16 + (int)cf_ceil_div(2 * c->steps, step)) * (step | 1); /* SIZE of lines_last.cuh */
-    return UNIT * ((int64_t)c->planes * size + (c->planes / EIGHT - 1) * (EIGHT * EIGHT / c->planes)) /* SKEW */ +
-           c->planes * (4ll * (16 * c->steps + 8) + 8);
+    const int64_t skew = (c->planes / EIGHT - 1) * (EIGHT * EIGHT / c->planes);
+    return CF_TOEPLITZ_UNIT * (c->planes * (int64_t)size + skew) + c->planes * (4ll * (16 * c->steps + 8) + 8);
 }
 
 static void set_signals(const cf_axis *across, int64_t columns, cf_toeplitz_config *c) {
@@ -38,7 +37,7 @@ static void set_signals(const cf_axis *across, int64_t columns, cf_toeplitz_conf
 }
 
 static int64_t tile_bytes(const cf_toeplitz_access *a) {
-    return UNIT * (int64_t)cf_toeplitz_tile_of(a->rows, a->units, a->step).size;
+    return CF_TOEPLITZ_UNIT * (int64_t)cf_toeplitz_tile_of(a->rows, a->units, a->step).size;
 }
 
 /* The constants of weights.cuh. */

@@ -13,10 +13,9 @@ enum {
     MAX_ROWS = 16,   /* all rows are unrolled */
     MIN_SAMPLES = 2, /* with one, half of a product is empty */
     MAX_QUADS = 16,
-    FOUR = 4,         /* quads of a sector of 32 bytes: blocks that share sectors take much longer */
-    FULL_QUADS = 8,   /* copies of fewer than 64 bytes take a little longer */
-    FOUR_WARPS = 128, /* a compiler counts registers for multiples of them */
-    UNIT = 16         /* bytes */
+    FOUR = 4,        /* quads of a sector of 32 bytes: blocks that share sectors take much longer */
+    FULL_QUADS = 8,  /* copies of fewer than 64 bytes take a little longer */
+    FOUR_WARPS = 128 /* a compiler counts registers for multiples of them */
 };
 
 static bool is_small(const cf_layer *layer, const cf_toeplitz_config *c) {
@@ -45,10 +44,10 @@ static int64_t bytes_of(const cf_toeplitz_config *c) {
     const int of_row = 16 / c->pack, pairs = (c->kernel[1] + 1) / 2, above = (c->x.height - 1) * c->row_step;
     const cf_toeplitz_row y = cf_toeplitz_row_of(c->y.height * of_row, c->quads, false);
     if (weights)
-        return (int64_t)UNIT *
+        return (int64_t)CF_TOEPLITZ_UNIT *
                (2 * c->loaded * (cf_toeplitz_row_of(above + of_row - 1 + 2 * pairs, c->quads, false).size + y.size) +
                 c->quads / 2 * c->parts * c->kernel[0] * pairs * 4);
-    return (int64_t)UNIT * 2 * c->loaded *
+    return (int64_t)CF_TOEPLITZ_UNIT * 2 * c->loaded *
            cf_toeplitz_row_of(above + cf_toeplitz_positions(2 * of_row, 2, c->steps), c->quads, true).size;
 }
 

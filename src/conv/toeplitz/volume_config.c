@@ -7,7 +7,6 @@
 #include <float.h>
 
 enum {
-    UNIT_BYTES = 16,
     MAX_DEPTHS = 8, /* of a kernel: slots of a product */
     MAX_ROWS = 8,
     MAX_TAPS = 7,  /* of a row */
@@ -32,9 +31,10 @@ bool cf_toeplitz_serves_volumes(const cf_layer *layer, const char **why) {
 
 static int64_t block_bytes(const cf_toeplitz_config *c) {
     if (c->pass != CF_PASS_WEIGHTS)
-        return (BUFFERS * c->x.rows * c->x.units + (c->kernel[0] / 2 * 2 + 3) * 16) * UNIT_BYTES;
+        return (BUFFERS * c->x.rows * c->x.units + (c->kernel[0] / 2 * 2 + 3) * 16) * CF_TOEPLITZ_UNIT;
     const int64_t sums = (int64_t)c->warps * c->across * (c->kernel[0] + 1) * 512;
-    return cf_max((2 * c->x.rows * c->x.units + (c->depths + 1) * (c->y.rows * c->y.units | 1)) * UNIT_BYTES, sums);
+    return cf_max((2 * c->x.rows * c->x.units + (c->depths + 1) * (c->y.rows * c->y.units | 1)) * CF_TOEPLITZ_UNIT,
+                  sums);
 }
 
 static int64_t items_of(const cf_toeplitz_config *c) {

@@ -7,8 +7,11 @@
 #include "core/text.h"
 #include "cuda/jit/nvrtc.h"
 
-/* Set the headers and the text of a source: cf_fbfft_kernel_text, `headers` (NULL: none), and a copy of `kernel`, which
- * the caller frees. OUT_OF_MEMORY. INTERNAL_ERROR: the kernel did not fit its buffer. */
+/* Set the text of a source to a copy of `kernel`, which the caller frees. OUT_OF_MEMORY. INTERNAL_ERROR: the kernel did
+ * not fit its buffer. */
+conv_fft_status cf_source_set_text(cf_source *source, const cf_text *kernel);
+
+/* The same, and set the headers: cf_fbfft_kernel_text and `headers` (NULL: no more). */
 conv_fft_status cf_fbfft_set_text(cf_source *source, const char *headers, const cf_text *kernel);
 
 /* The struct of storage.cuh that loads and stores elements of a tensor. */

@@ -3,15 +3,13 @@
 #include "check.h"
 #include "fbfft/c2c_fp16/lines.cuh"
 #include "fbfft/c2c_fp16/tile.cuh"
+#include "kernels/recursive_fft.h"
 
 #include <cmath>
-#include <complex>
 #include <string>
 #include <vector>
 
 namespace {
-
-typedef std::complex<double> complex;
 
 const double PI = std::acos(-1.0);
 
@@ -34,22 +32,6 @@ std::vector<unsigned> random_words(size_t count) {
         w = word_of({re, next()});
     }
     return words;
-}
-
-/* Recursion over the even and odd points. */
-std::vector<complex> transform(const std::vector<complex> &x, int sign) {
-    const size_t n = x.size();
-    if (n == 1)
-        return x;
-    std::vector<complex> even(n / 2), odd(n / 2), y(n);
-    for (size_t i = 0; i < n / 2; ++i)
-        even[i] = x[2 * i], odd[i] = x[2 * i + 1];
-    even = transform(even, sign), odd = transform(odd, sign);
-    for (size_t k = 0; k < n / 2; ++k) {
-        const complex turned = odd[k] * std::polar(1.0, sign * 2 * PI * double(k) / double(n));
-        y[k] = even[k] + turned, y[k + n / 2] = even[k] - turned;
-    }
-    return y;
 }
 
 /* Points of a row are `stride` apart in memory. */

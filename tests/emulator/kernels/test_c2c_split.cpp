@@ -2,19 +2,16 @@
 /* FP32 transforms on tensor cores by splitting, run by the emulator and compared with a transform in double. */
 #include "check.h"
 #include "fbfft/c2c_split/lines.cuh"
+#include "kernels/recursive_fft.h"
 
 #include <cmath>
-#include <complex>
 #include <limits>
 #include <string>
 #include <vector>
 
 namespace {
 
-typedef std::complex<double> complex;
 typedef std::vector<float4> numbers; /* two complex numbers each */
-
-const double PI = std::acos(-1.0);
 
 float &part(numbers &v, size_t i) { return (&v[i / 4].x)[i % 4]; }
 complex value(const numbers &v, size_t i) {
@@ -30,22 +27,6 @@ numbers random_numbers(size_t points, float magnitude) {
         part(v, i) = magnitude * float(int(state >> 8) - (1 << 23)) / float(1 << 23);
     }
     return v;
-}
-
-/* Recursion over the even and odd points. */
-std::vector<complex> transform(const std::vector<complex> &x, int sign) {
-    const size_t n = x.size();
-    if (n == 1)
-        return x;
-    std::vector<complex> even(n / 2), odd(n / 2), y(n);
-    for (size_t i = 0; i < n / 2; ++i)
-        even[i] = x[2 * i], odd[i] = x[2 * i + 1];
-    even = transform(even, sign), odd = transform(odd, sign);
-    for (size_t k = 0; k < n / 2; ++k) {
-        const complex turned = odd[k] * std::polar(1.0, sign * 2 * PI * double(k) / double(n));
-        y[k] = even[k] + turned, y[k + n / 2] = even[k] - turned;
-    }
-    return y;
 }
 
 template <int LOG, bool INV, int LINES_> struct Config {
