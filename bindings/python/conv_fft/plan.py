@@ -49,6 +49,7 @@ class Plan:
     trusted             calls do not check their addresses with CUDA, which saves some microseconds
     strategies          strategy lines to use: forward, backward data, backward weights; None: choose
     any_alignment       on a GPU arrays may begin at any element, not only at multiples of 16 bytes; more is compiled
+    own_kernels         no algorithm of cuDNN is chosen
 
     The constructor chooses, tunes and compiles, which may take seconds. Ctrl-C in the main thread ends measuring at
     once. Raises conv_fft.Error."""
@@ -56,7 +57,8 @@ class Plan:
     def __init__(self, problem: Union[Problem, str], device: Union[str, int] = "auto", *,
                  passes: Union[str, int] = "all", tuning: Optional[str] = None, workspace_limit: int = 0,
                  tune_milliseconds: Optional[int] = None, tune_again: bool = False, trusted: bool = False,
-                 strategies: Optional[Sequence[Optional[str]]] = None, any_alignment: bool = False):
+                 strategies: Optional[Sequence[Optional[str]]] = None, any_alignment: bool = False,
+                 own_kernels: bool = False):
         self.handle = None
         _destroy_retired()
         self.problem = as_problem(problem)
@@ -67,7 +69,7 @@ class Plan:
         options = structs.PlanOptions()
         check(lib.conv_fft_plan_options_init(ctypes.byref(options)))
         options.passes, options.tune_again, options.trusted = self.passes, bool(tune_again), bool(trusted)
-        options.any_alignment = bool(any_alignment)
+        options.any_alignment, options.own_kernels = bool(any_alignment), bool(own_kernels)
         options.workspace_limit = integer(workspace_limit, "workspace_limit", 0, 2 ** 64 - 1)
         default = tunings[-1]
         options.tuning = named(structs.TUNINGS, default["tuning"] if tuning is None else tuning, "tuning")

@@ -203,6 +203,24 @@ def test_candidates():
     assert found and {"strategy", "predicted_ms", "verdict"} <= set(found[0]) and found[0]["measured_ms"] is None
 
 
+@pytest.mark.parametrize("name", ["any_alignment", "own_kernels", "trusted"])
+def test_options_of_plans_reach_the_library(monkeypatch, name):
+    seen = []
+
+    class Spy:
+        def __getattr__(self, function):
+            return getattr(conv_fft._library.lib, function)
+
+        def conv_fft_plan_create(self, context, problem, options, handle):
+            seen.append(getattr(options._obj, name))
+            return conv_fft._library.lib.conv_fft_plan_create(context, problem, options, handle)
+
+    monkeypatch.setattr(conv_fft.plan, "lib", Spy())
+    conv_fft.Plan(LINES[0], "cpu")
+    conv_fft.Plan(LINES[0], "cpu", **{name: True})
+    assert seen == [0, 1]
+
+
 def test_autotune_is_over_when_its_block_is():
     with conv_fft.autotune(milliseconds=100):
         conv_fft.Plan("in=1x3x19 kernel=5", "cpu")
