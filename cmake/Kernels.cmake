@@ -25,7 +25,8 @@ conv_fft_embed(cf_fbfft_kernel_text kernel_text core/host_device.h fbfft/common/
                fbfft/shared_memory/geometry.h fbfft/shared_memory/in_place_order.cuh fbfft/shared_memory/call.h
                fbfft/common/padding.cuh
                fbfft/shared_memory/geometry.cuh fbfft/shared_memory/addressing.cuh fbfft/shared_memory/signal.cuh
-               fbfft/shared_memory/spectrum.cuh fbfft/shared_memory/steps.cuh fbfft/shared_memory/kernel.cuh)
+               fbfft/shared_memory/spectrum.cuh fbfft/shared_memory/steps.cuh fbfft/shared_memory/prefetch.cuh
+               fbfft/shared_memory/kernel.cuh)
 conv_fft_embed(cf_c2c_fp16_kernel_text half_text ${mma} fbfft/common/fp16_dft.cuh fbfft/c2c_fp16/lines.cuh
                fbfft/c2c_fp16/step.cuh fbfft/c2c_fp16/tile.cuh)
 conv_fft_embed(cf_c2c_split_kernel_text split_text ${mma} fbfft/c2c_split/geometry.h fbfft/common/fp16_dft.cuh

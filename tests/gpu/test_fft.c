@@ -98,6 +98,35 @@ static void batches_and_alignment(void **state) {
     conv_fft_context_destroy(context);
 }
 
+/* Blocks that copy bins ahead (shared_memory/prefetch.cuh): several groups of planes for each block, groups with fewer
+ * planes, spectra at multiples of 8 and 16 bytes. An odd number of channels has no pairs of planes. */
+static void bins_ahead(void **state) {
+    NEED_GPU(state);
+    NEED_CONTEXT(gpu);
+    static const int64_t shapes[][4] = {/* basis, extent */
+                                        {36, 64, 28, 56},
+                                        {64, 64, 64, 64},
+                                        {48, 48, 33, 48},
+                                        {35, 64, 35, 61}};
+    static const int64_t channels[] = {16, 2, 5}, batches[] = {1, 37, 301};
+    fft_list list = {0};
+    for (int i = 0; i < 4 * 3 * 3; ++i)
+        for (int shifts = 0; shifts < 4; ++shifts) {
+            fbfft_desc d = fft_desc(2, FBFFT_C2R, 1, 0);
+            for (int a = 0; a < 2; ++a) {
+                d.basis[a] = shapes[i / 9][a];
+                d.extent[a] = shapes[i / 9][2 + a];
+            }
+            d.order = FBFFT_FREQUENCY_MAJOR;
+            d.channels = channels[i % 3];
+            fft_case *const c = fft_list_add(&list, d, batches[i / 3 % 3]);
+            c->in_shift = shifts & 1;
+            c->out_shift = shifts >> 1;
+        }
+    fft_list_check(&list, "gpu_fbfft_bins_ahead", gpu, context);
+    conv_fft_context_destroy(context);
+}
+
 static void scale(void **state) {
     NEED_GPU(state);
     NEED_CONTEXT(gpu);
@@ -310,7 +339,7 @@ int main(void) {
         WITH_GPU(lines),        WITH_GPU(long_lines), WITH_GPU(planes),
         WITH_GPU(volumes),      WITH_GPU(layouts),    WITH_GPU(windows),
         WITH_GPU(random_cases), WITH_GPU(large),      WITH_GPU(batches_and_alignment),
-        WITH_GPU(scale),        WITH_GPU(huge),
+        WITH_GPU(bins_ahead),   WITH_GPU(scale),      WITH_GPU(huge),
     };
     gpu_read_filters();
     return gpu_exit_status(cmocka_run_group_tests_name("fbfft on a GPU", tests, NULL, NULL));

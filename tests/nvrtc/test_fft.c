@@ -30,6 +30,7 @@ static const struct {
     conv_fft_dtype dtype;
     conv_fft_layout layout;
     bool halves;       /* the spectrum has 16 bits, too */
+    bool rectangle;    /* not of a size that tensor cores transform */
     bool fp32_weights; /* forward: the signal is FP32; inverse: the bias is */
 } representative[] = {
     {.rank = 1, .basis = {8}},
@@ -160,9 +161,25 @@ static const struct {
     /* staged rows whose points are no multiple of four: shared_memory/signal.cuh */
     {.rank = 2, .basis = {14, 14}, .channels = 16, .order = MAJOR},
     {.rank = 2, .basis = {27, 30}, .extent = {23, 28}, .channels = 16, .order = MAJOR},
-    /* prefetch.cuh */
+    /* prefetch.cuh, and the blocks of 40x40, of which two fit a multiprocessor */
     {.rank = 2, .basis = {36, 64}, .extent = {28, 56}, .channels = 64, .order = MAJOR},
     {.rank = 2, .basis = {40, 40}, .channels = 64, .order = MAJOR},
+    {.rank = 2,
+     .basis = {36, 64},
+     .extent = {28, 56},
+     .channels = 64,
+     .order = MAJOR,
+     .dtype = CONV_FFT_FP16,
+     .halves = true,
+     .rectangle = true},
+    {.rank = 2,
+     .basis = {40, 40},
+     .spills = 48,
+     .channels = 64,
+     .order = MAJOR,
+     .dtype = CONV_FFT_BF16,
+     .halves = true,
+     .rectangle = true},
 };
 
 enum {
@@ -184,7 +201,7 @@ static fbfft_desc problem_of(int i, int inverse) {
 }
 
 /* The kernels of a transform, as gpu_transform.c builds them, with those for less aligned pointers. */
-static void add_transform(nvrtc_list *list, const fbfft_desc *d, bool halves, bool fp32_weights,
+static void add_transform(nvrtc_list *list, const fbfft_desc *d, bool halves, bool rectangle, bool fp32_weights,
                           const cf_gpu_properties *properties, int allowed) {
     cf_fft_problem problem;
     cf_fft_passes passes;
@@ -197,11 +214,11 @@ static void add_transform(nvrtc_list *list, const fbfft_desc *d, bool halves, bo
         problem.transform.tensor.dtype = CONV_FFT_FP32;
     problem.transform.spectrum.scale_rows = problem.transform.spectrum.rows_per_sample; /* as x and y have it */
     assert_int_equal(cf_fft_passes_of(&problem, properties, &passes), CONV_FFT_SUCCESS);
-    assert_int_equal(passes.pass[0].tensor_core, halves);
+    assert_int_equal(passes.pass[0].tensor_core, halves && !rectangle);
     fft_describe(d, text, sizeof text);
     for (int p = 0; p < passes.count; ++p) {
         const cf_fft_pass *const pass = &passes.pass[p];
-        const bool two = pass->plain || pass->tile[0].vector_width > 1;
+        const bool two = pass->plain || pass->tile[0].vector_width > 1 || pass->tile[0].prefetched > 0;
         for (int v = 0; v < (two ? 2 : 1); ++v) {
             snprintf(kind, sizeof kind, "%s, type %d, layout %d%s",
                      pass->plain               ? "plain"
@@ -227,8 +244,8 @@ static void add_for(nvrtc_list *list, const char *file, int step) {
     const cf_gpu_properties properties = gpu_properties_of(file);
     for (int i = 0; i < 2 * TRANSFORMS; i += step) {
         const fbfft_desc d = problem_of(i / 2, i % 2);
-        add_transform(list, &d, representative[i / 2].halves, representative[i / 2].fp32_weights, &properties,
-                      representative[i / 2].spills);
+        add_transform(list, &d, representative[i / 2].halves, representative[i / 2].rectangle,
+                      representative[i / 2].fp32_weights, &properties, representative[i / 2].spills);
     }
 }
 

@@ -132,6 +132,7 @@ struct plain_bins {
         const typename PairOf<real>::type v = __ldcs(reinterpret_cast<const typename PairOf<real>::type *>(p));
         return {v.x, v.y};
     }
+    static CF_DEVICE cplx unpack(cplx number) { return number; }
     static CF_DEVICE void store(cplx *p, cplx v, real) { *p = v; }
 };
 struct scaled_bins : plain_bins {
@@ -178,6 +179,7 @@ template <int VECTOR> CF_DEVICE void copy_async(smem<real> to, const real *from,
     for (int i = 0; i < VECTOR; ++i)
         to[i] = inside ? __ldg(from + i) : real(0);
 }
+CF_DEVICE void copy_line_async(smem<uint4> to, const uint4 *from) { to[0] = __ldg(from); }
 CF_DEVICE void wait_async() {}
 #else
 template <int VECTOR> CF_DEVICE void copy_async(smem<real> to, const real *from, bool inside) {
@@ -189,6 +191,11 @@ template <int VECTOR> CF_DEVICE void copy_async(smem<real> to, const real *from,
     else
         asm volatile("cp.async.ca.shared.global [%0], [%1], %3, %2;" ::"r"(place), "l"(from), "r"(wanted), "n"(BYTES)
                      : "memory");
+}
+/* The same for 16 bytes of a cache line of which other warps want the rest. */
+CF_DEVICE void copy_line_async(smem<uint4> to, const uint4 *from) {
+    const unsigned place = (unsigned)__cvta_generic_to_shared(to);
+    asm volatile("cp.async.cg.shared.global.L2::128B [%0], [%1], 16;" ::"r"(place), "l"(from) : "memory");
 }
 CF_DEVICE void wait_async() { asm volatile("cp.async.wait_all;" ::: "memory"); }
 #endif

@@ -64,8 +64,10 @@ enum {
 /* --------------------------------------------------------------------------------------------------------- creation */
 
 /* The number of variants. Complex numbers are always aligned to their size; kernels that move one number at a time
- * need no second variant. */
-static int variants(const cf_fft_pass *pass) { return pass->plain || pass->tile[0].vector_width > 1 ? 2 : 1; }
+ * need no second variant. Kernels that copy bins ahead copy 16 bytes of a spectrum. */
+static int variants(const cf_fft_pass *pass) {
+    return pass->plain || pass->tile[0].vector_width > 1 || pass->tile[0].prefetched > 0 ? 2 : 1;
+}
 static int pair_variants(const cf_gpu_pair *pair) {
     return (int)cf_max(variants(&pair->transform[0]->passes.pass[0]), variants(&pair->transform[1]->passes.pass[0]));
 }
@@ -235,10 +237,11 @@ static conv_fft_status launch_tile(const cf_gpu_transform *t, int i, int variant
     if (blocks > INT32_MAX)
         return cf_fail(CONV_FFT_NOT_SUPPORTED, "the batch makes %lld planes; one call takes at most %lld",
                        (long long)call.planes, (long long)INT32_MAX / cf_max(1, tile->bin_tiles) * tile->planes);
+    const unsigned grid = (unsigned)(tile->grid ? cf_min(blocks, tile->grid) : blocks);
     for (int64_t group = 0; group < groups; group += MAX_GROUPS) {
         const unsigned many = (unsigned)cf_min(MAX_GROUPS, groups - group);
         const cf_launch shape = {
-            {(unsigned)blocks, many, 1}, {(unsigned)tile->threads, 1, 1}, (size_t)tile->shared, tile_parameters};
+            {grid, many, 1}, {(unsigned)tile->threads, 1, 1}, (size_t)tile->shared, tile_parameters};
         void *parameters[] = {&call};
         CF_FORWARD(cf_kernel_launch(t->kernel[i][variant], &shape, parameters, stream));
         call.in = (const char *)call.in + MAX_GROUPS * in * (int64_t)(t->problem.transform.inverse ? spectrum : signal);
@@ -311,7 +314,8 @@ static conv_fft_status run_pass(const cf_gpu_transform *t, int i, const cf_gpu_t
     const uintptr_t moved = (uintptr_t)signal | (pass->plain ? (uintptr_t)spectrum : 0);
     const unsigned element = (unsigned)cf_dtype_bytes(t->problem.transform.tensor.dtype),
                    batch = pass->plain ? 16 : element * (unsigned)pass->tile[0].vector_width;
-    const int variant = variants(pass) > 1 && moved % batch ? 1 : 0;
+    const bool apart = pass->tile[0].prefetched > 0 && (uintptr_t)spectrum % 16 != 0;
+    const int variant = variants(pass) > 1 && (moved % batch || apart) ? 1 : 0;
     cf_shared_fft_call call = cf_shared_fft_call_of(p, rows, c->unit);
     if (pass->plain && i == 0)
         signal = (const char *)signal + first * t->problem.transform.tensor.sample_stride * (int64_t)sizeof(float);

@@ -173,6 +173,8 @@ static conv_fft_status configure(const cf_shared_fft_problem *p, const cf_gpu_pr
         return cf_fail(CONV_FFT_NOT_SUPPORTED, "planes are too large for whole sectors of a frequency-major spectrum");
     pass->tile[1] =
         pass->tensor_core ? cf_tensor_fft_unaligned(&pass->tile[0]) : cf_shared_fft_unaligned(&pass->tile[0]);
+    if (!pass->tensor_core)
+        cf_shared_fft_choose_prefetch(&pass->tile[0], properties);
     return CONV_FFT_SUCCESS;
 }
 

@@ -74,19 +74,24 @@ template <class K> CF_DEVICE float *scale_of_plane(const cf_shared_fft_call &cal
                           (row - call.row_base) / slices_of<K>() * ((call.columns + 7) / 8) + column / 8);
 }
 
-template <class K, bool INVERSE> CF_DEVICE PlaneTable<K> find_planes(smem<char> table, const cf_shared_fft_call &call) {
-    const long long first = ((long long)blockIdx.x - call.first_block) * K::P, left = call.planes - first;
+/* The address of bin 0 of a plane in the spectrum. */
+CF_DEVICE long long spectrum_of(const cf_shared_fft_call &call, long long row, long long column) {
+    return (row - call.row_base) / call.row_split * call.row_split_stride +
+           (row - call.row_base) % call.row_split * call.row_stride +
+           column / call.column_split * call.column_split_stride + column % call.column_split * call.column_stride +
+           (long long)blockIdx.y * call.spectrum_group_stride;
+}
+
+template <class K, bool INVERSE>
+CF_DEVICE PlaneTable<K> find_planes_of(smem<char> table, const cf_shared_fft_call &call, long long block) {
+    const long long first = block * K::P, left = call.planes - first;
     const int live = left < K::P ? int(left) : K::P;
     for (int p = int(threadIdx.x); p < K::P; p += K::T) {
         const long long plane = first + (p < live ? p : live - 1);
         const long long row = call.row_first + plane / call.columns * call.row_step, column = plane % call.columns;
         smem<char> entry = table + p * 32;
         find_plane<K>(entry, row, column, call.columns, call.sample_stride, (long long)blockIdx.y * call.group_stride);
-        const long long spectrum = (row - call.row_base) / call.row_split * call.row_split_stride +
-                                   (row - call.row_base) % call.row_split * call.row_stride +
-                                   column / call.column_split * call.column_split_stride +
-                                   column % call.column_split * call.column_stride +
-                                   (long long)blockIdx.y * call.spectrum_group_stride;
+        const long long spectrum = spectrum_of(call, row, column);
         if constexpr (!K::Bins::SCALED)
             smem_cast<long long>(entry)[1] = spectrum;
         else if constexpr (INVERSE)
@@ -97,6 +102,9 @@ template <class K, bool INVERSE> CF_DEVICE PlaneTable<K> find_planes(smem<char> 
     }
     __syncthreads();
     return {table, live};
+}
+template <class K, bool INVERSE> CF_DEVICE PlaneTable<K> find_planes(smem<char> table, const cf_shared_fft_call &call) {
+    return find_planes_of<K, INVERSE>(table, call, (long long)blockIdx.x - call.first_block);
 }
 
 /* Forward, SCALED spectra: find a power of two such that no bin leaves the range of FP16. A bin is at most the sum of

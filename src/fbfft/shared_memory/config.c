@@ -3,15 +3,17 @@
  * The choice of a block for a transform. product_config.c chooses for kernels that multiply between two transforms.
  *
  * planes    A frequency-major spectrum that is stored: as many planes as a block of 128 threads has lines for, at least
- *           8. It has 4 if no two blocks of 8 planes fit a multiprocessor. A frequency-major spectrum that is loaded,
- *           or interleaved channels: as many planes as 256 threads have lines for, at least 16, if they fit. Other
- *           spectra: as many planes as give a block four warps.
- * threads   One thread for each line of the longest step, as far as registers allow.
+ *           8. It has 4 if no two blocks of 8 planes fit a multiprocessor, unless one of 8 is faster. A frequency-major
+ *           spectrum that is loaded, or interleaved channels: as many planes as 256 threads have lines for, at least
+ *           16, if they fit. Other spectra: as many planes as give a block four warps.
+ * threads   One thread for each line of the longest step, as far as registers allow, or half as many.
+ * prefetch  The inverse of planes of which only one block fits copies bins ahead, if the caller asks for it.
  */
 #include "fbfft/shared_memory/config.h"
 
 #include "core/arith.h"
 #include "core/dtype.h"
+#include "fbfft/shared_memory/geometry.h"
 #include "fbfft/shared_memory/layout.h"
 #include "fbfft/shared_memory/lines.h"
 #include "fbfft/shared_memory/occupancy.h"
@@ -30,12 +32,39 @@ static bool finds_scales(const cf_shared_fft_config *c) {
            t->spectrum.columns % c->planes == 0;
 }
 
+/* Real planes of which each axis is one step. */
+static bool is_single_step(const cf_shared_fft_config *c) {
+    return c->kind == CF_SHARED_FFT_TWO_ROWS_AS_COMPLEX && c->radix[0][1] * c->radix[1][1] * c->radix[2][1] == 1;
+}
+
+/* If only one block fits, planes are stored by half as many threads, if so many more blocks fit then that a
+ * multiprocessor does not have fewer threads. */
+static void choose_threads(cf_shared_fft_config *c, const cf_gpu_properties *properties, int64_t lines) {
+    cf_shared_fft_choose_threads(c, properties, c->planes * lines, c->shared);
+    cf_shared_fft_config half = *c;
+    cf_shared_fft_choose_threads(&half, properties, cf_ceil_div(c->planes * lines, 2), c->shared);
+    if (stores_frequency_major(c) && is_single_step(c) && c->blocks == 1 && half.threads * half.blocks >= c->threads)
+        *c = half;
+}
+
+/* Whether 8 planes of a block that stores FP32 bins are faster than 4, although no two blocks of 8 have a thread for
+ * each line: rows are staged, each axis is one step, and all threads have equally many columns. */
+static bool stores_eight(const cf_shared_fft_config *c, const cf_gpu_properties *properties, int64_t lines) {
+    cf_shared_fft_config eight = *c;
+    eight.planes = 8;
+    cf_shared_fft_choose_distances(&eight, 16);
+    choose_threads(&eight, properties, lines);
+    const cf_spectrum *s = &c->problem.fft.transform.spectrum;
+    return s->dtype == CONV_FFT_FP32 && c->staged && s->basis[2] % 2 == 0 && is_single_step(c) &&
+           8 * cf_shared_fft_columns(c) % eight.threads == 0;
+}
+
 /* In a frequency-major spectrum, neighbouring planes are moved together. Stores are combined in the L2 cache, so 8
- * planes are enough (64 bytes in FP32). A block has 4 planes if only one block of 8 would fit, unless 4 planes are
- * less than a sector. Loads should be whole cache lines. */
+ * planes are enough (64 bytes in FP32). Loads should be whole cache lines. */
 static void choose_planes(cf_shared_fft_config *c, const cf_gpu_properties *properties, int64_t lines) {
     const bool major = c->order == CF_SHARED_FFT_BY_PLANE, stores = stores_frequency_major(c);
-    const int min_planes = cf_dtype_bytes(c->problem.fft.transform.spectrum.dtype) == 2 ? 8 : 4;
+    const bool is_16bit = cf_dtype_bytes(c->problem.fft.transform.spectrum.dtype) == 2;
+    const int min_planes = is_16bit || (stores && stores_eight(c, properties, lines)) ? 8 : 4;
     const int64_t threads = major && !stores ? 256 : 128;
     const int preferred = stores ? 8 : 16;
     c->planes = major ? 32 : (int)cf_max(1, threads / lines);
@@ -59,7 +88,7 @@ static void choose_planes(cf_shared_fft_config *c, const cf_gpu_properties *prop
 static void choose_block(cf_shared_fft_config *c, const cf_gpu_properties *properties) {
     const int64_t lines = cf_shared_fft_max_lines(c);
     choose_planes(c, properties, lines);
-    cf_shared_fft_choose_threads(c, properties, c->planes * lines, c->shared);
+    choose_threads(c, properties, lines);
 }
 
 static cf_shared_fft_kind kind_of(const cf_shared_fft_problem *p) {
@@ -124,6 +153,31 @@ conv_fft_status cf_shared_fft_configure(const cf_shared_fft_problem *problem, co
     CF_FORWARD(check_shared(c.shared, properties));
     *config = c;
     return CONV_FFT_SUCCESS;
+}
+
+void cf_shared_fft_choose_prefetch(cf_shared_fft_config *c, const cf_gpu_properties *properties) {
+    const int n1 = cf_shared_fft_points(c->radix[1]), columns = (int)cf_shared_fft_columns(c);
+    const cf_spectrum *s = &c->problem.fft.transform.spectrum;
+    const int number = 2 * (int)cf_dtype_bytes(s->dtype), each = 16 / number; /* planes, and rows, of a copy */
+    if (!c->problem.fft.transform.inverse || !c->direct || !c->problem.fft.layout.frequency_major ||
+        c->kind != CF_SHARED_FFT_TWO_ROWS_AS_COMPLEX || s->dtype == CONV_FFT_FP64 || s->basis[0] > 1 ||
+        s->basis[2] % 2 != 0 || s->columns % each != 0 || c->radix[1][1] > 1 || c->planes < 8 ||
+        c->planes * columns % c->threads != 0 || 2 * c->shared <= properties->shared_per_multiprocessor)
+        return;
+    /* Blocks that get one group of planes each have nothing to copy ahead. Plans of fbfft.h do not know their rows. */
+    const int64_t rows_known = s->rows * c->problem.rows;
+    if (rows_known > 0 && rows_known * s->columns <= (int64_t)c->planes * properties->multiprocessors)
+        return;
+    const int64_t left = properties->shared_per_block - c->shared -
+                         cf_shared_fft_prefetch_bytes(c->planes, c->threads, n1, 0, number),
+                  row = cf_shared_fft_prefetch_bytes(0, c->threads, 0, 1, number);
+    const int rows = (int)cf_min(n1, cf_max(left, 0) / row) / each * each;
+    if (5 * rows < 2 * n1)
+        return;
+    c->prefetched = rows;
+    c->shared += cf_shared_fft_prefetch_bytes(c->planes, c->threads, n1, rows, number);
+    c->blocks = 1;
+    c->grid = properties->multiprocessors;
 }
 
 int64_t cf_shared_fft_blocks(const cf_shared_fft_config *config, int64_t planes) {

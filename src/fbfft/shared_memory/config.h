@@ -54,6 +54,8 @@ typedef struct cf_shared_fft_config {
     int bin_tiles;        /* parts of the bins, each with blocks of its own: dft_matrix.h; 0: blocks have all bins */
     int64_t pitch, plane; /* distances of lines and planes in shared memory, complex numbers */
     int64_t shared;       /* bytes of a block */
+    int prefetched;       /* rows of bins that are copied ahead: prefetch.cuh; 0: none */
+    int64_t grid;         /* blocks of a launch at most, which transform all planes; 0: each block has planes */
 } cf_shared_fft_config;
 
 /* A whole transform. */
@@ -100,8 +102,16 @@ void cf_shared_fft_find_accesses(const cf_shared_fft_config *config, cf_shared_f
  * and planes. */
 double cf_shared_fft_wavefronts(const cf_shared_fft_accesses *accesses, int64_t pitch, int64_t plane);
 
-/* Blocks of a launch for this many planes. */
+/* Blocks of a launch for this many planes, of which each block has the config's number. A config with a `grid` may have
+ * fewer blocks. */
 int64_t cf_shared_fft_blocks(const cf_shared_fft_config *config, int64_t planes);
+
+/* Blocks copy bins ahead (prefetch.cuh) where only one block fits the shared memory of a multiprocessor, because its
+ * loads, arithmetic and stores hardly overlap. Neighbouring planes are copied together by 16 bytes: the number of
+ * columns is a multiple of what these hold, and the spectrum begins at a multiple of 16 bytes. The buffers take what
+ * the planes leave: at least two fifths of the bins. If the rows are known, some block has two groups of planes. Other
+ * configs stay as they are. */
+void cf_shared_fft_choose_prefetch(cf_shared_fft_config *config, const cf_gpu_properties *properties);
 
 /* The same config for a signal at any address. */
 cf_shared_fft_config cf_shared_fft_unaligned(const cf_shared_fft_config *config);

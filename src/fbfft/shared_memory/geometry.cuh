@@ -51,6 +51,7 @@
  *     SCALED                whether the forward transform multiplies by a factor
  *     PLANES_INTERLEAVED    whether planes of neighbouring channels are interleaved in memory (NHWC)
  *     FINDS                 whether the kernel finds the scales of a 16-bit spectrum
+ *     PREFETCHED            rows of bins that are copied ahead (prefetch.cuh); 0: the kernel does not do that
  */
 #pragma once
 

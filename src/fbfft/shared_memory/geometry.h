@@ -51,4 +51,10 @@ CF_CONSTEXPR long long cf_shared_fft_block_bytes(int planes, long long plane, in
     return planes * (CF_SHARED_FFT_TABLE + plane * number) + (scaled ? CF_SHARED_FFT_MAXIMA : 0);
 }
 
+/* Bytes behind the planes for bins that are copied ahead (prefetch.cuh): column n2 / 2 of the planes, and so many rows
+ * of bins for each warp. n1: points of axis 1; number: bytes of a bin. */
+CF_CONSTEXPR long long cf_shared_fft_prefetch_bytes(int planes, int threads, int n1, int rows, int number) {
+    return number * ((long long)n1 * planes + (long long)threads * rows);
+}
+
 #endif

@@ -2,7 +2,7 @@
 /* The kernels, and the factors that a block finds itself. */
 #pragma once
 
-#include "fbfft/shared_memory/steps.cuh"
+#include "fbfft/shared_memory/prefetch.cuh"
 
 /* ------------------------------------------------------------------------------------------ factors of a block */
 
@@ -114,7 +114,9 @@ template <class K> CF_DEVICE void shared_fft_forward(const cf_shared_fft_call &c
 
 template <class K> CF_DEVICE void shared_fft_inverse(const cf_shared_fft_call &call) {
     typedef PlaneGeometry<K> G;
-    if constexpr (!G::EMPTY) {
+    if constexpr (K::PREFETCHED > 0) {
+        prefetching_inverse<K>(call);
+    } else if constexpr (!G::EMPTY) {
         smem<char> shared = cf_dynamic_shared<char>();
         smem<cplx> z = smem_cast<cplx>(shared + G::TABLE);
         const PlaneTable<K> plane_table = find_planes<K, true>(shared, call);

@@ -11,6 +11,8 @@ void tile_case_order(tile_case *c, int64_t order, bool channels_last, int64_t ch
 
 void tile_add_signals(void);
 void tile_add_double_signals(void);
+/* Blocks that copy bins ahead: shared_memory/prefetch.cuh. */
+void tile_add_bins_ahead(void);
 /* Random cases over everything that a description can say. Each seed has others. */
 void tile_add_drawn(void);
 

@@ -60,6 +60,8 @@ void tile_case_name(const tile_case *c, char *text, size_t bytes) {
         cf_text_add(&t, " shared %lld", (long long)c->shared);
     if (c->chunk > 0)
         cf_text_add(&t, " chunk %lld", (long long)c->chunk);
+    if (c->one_multiprocessor)
+        cf_text_add(&t, " one-multiprocessor");
     cf_text_add(&t, "%s%s%s%s%s", c->halves ? " 16-bit-spectrum" : "", c->shifted ? " shifted" : "",
                 c->forced ? " tiled" : "", c->added ? " added" : "", c->overlapping ? " overlapping" : "");
 }
@@ -101,6 +103,7 @@ int tile_case_list(const tile_case **cases) {
         tile_add_matrices_behind_rows();
         tile_add_own_mirrors();
         tile_add_matrices_with_odd_rows();
+        tile_add_bins_ahead();
         choose();
     }
     *cases = list;
@@ -130,6 +133,8 @@ static conv_fft_status plan(const tile_case *c, const char *file, cf_fft_problem
     properties.compute_major = 8; /* async_copy.cuh has no bulk copies in the emulator */
     if (c->shared)
         properties.shared_per_block = c->shared;
+    if (c->one_multiprocessor)
+        properties.multiprocessors = 1;
     memset(passes, 0, sizeof *passes);
     if (c->forced) {
         const cf_shared_fft_problem whole = cf_shared_fft_problem_of(problem);
@@ -155,5 +160,7 @@ bool tile_case_plan(const tile_case *c, const char *properties, cf_fft_problem *
 int tile_case_variant(const tile_case *c, const cf_fft_passes *passes, int pass) {
     const cf_fft_pass *p = &passes->pass[pass];
     const bool signal = pass == 0, spectrum = pass + 1 == passes->count;
-    return c->shifted && (p->plain ? signal || spectrum : signal && p->tile[0].vector_width > 1) ? 1 : 0;
+    const bool needs_signal = p->plain || p->tile[0].vector_width > 1,
+               needs_spectrum = p->plain || p->tile[0].prefetched > 0;
+    return c->shifted && ((signal && needs_signal) || (spectrum && needs_spectrum)) ? 1 : 0;
 }

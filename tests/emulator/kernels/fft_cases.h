@@ -23,6 +23,7 @@ typedef struct tile_case {
     bool halves;             /* the spectrum has 16 bits: the type of the signal, or FP16 of FP32 */
     bool matrix;             /* which matrix products make */
     bool dense;              /* which one product makes */
+    bool one_multiprocessor; /* of the GPU: a launch has few blocks, if each can transform many planes */
     bool drawn;              /* by the seed of the run */
 } tile_case;
 

@@ -228,6 +228,72 @@ static void doubles(void) {
     }
 }
 
+/* Blocks that transform several groups of planes and copy bins ahead: groups with fewer planes, several columns for
+ * each thread, rows of bins that the buffers do not hold, two groups of channels, and spectra that do not begin at 16
+ * bytes. An odd number of channels has no pairs. */
+static void bins_ahead(void) {
+    static const int64_t cases[][6] = {/* basis, extent, channels, batch */
+                                       {36, 64, 28, 56, 16, 3}, {36, 64, 36, 64, 6, 7},  {64, 64, 64, 64, 8, 3},
+                                       {48, 48, 45, 47, 6, 6},  {35, 64, 35, 60, 16, 2}, {48, 48, 48, 48, 16, 2},
+                                       {36, 64, 36, 41, 2, 9},  {36, 64, 36, 64, 5, 4}};
+    for (int i = 0; i < 10; ++i) {
+        const int64_t *const n = cases[i % 8];
+        fbfft_desc d = fft_desc(2, FBFFT_C2R, 1, 0);
+        for (int a = 0; a < 2; ++a) {
+            d.basis[a] = n[a];
+            d.extent[a] = n[a + 2];
+        }
+        d.scale = i % 3 ? 1 : 0.5;
+        tile_case *c = tile_case_add(d, n[5]);
+        tile_case_order(c, FBFFT_FREQUENCY_MAJOR, i == 5, n[4]);
+        c->one_multiprocessor = true;
+        c->shifted = i >= 8;
+        c->added = i % 2;
+        c->groups = i == 1 || i == 3 ? 2 : 1;
+    }
+}
+
+/* The same for gradients and outputs of layers: tiles, overlapping rows, phases of a stride, 16-bit spectra. */
+static void layer_bins_ahead(void) {
+    static const layer_axis axes[][2] = {
+        {{.basis = 36, .input = 64, .kernel = 9, .stride = 1, .dilation = 1, .pad = 4, .tiles = 3},
+         {.basis = 64, .input = 64, .kernel = 9, .stride = 1, .dilation = 1, .pad = 4, .tiles = 2}},
+        {{.basis = 48, .input = 70, .kernel = 5, .stride = 1, .dilation = 1, .pad = 2, .tiles = 2, .overlap_add = true},
+         {.basis = 48, .input = 44, .kernel = 5, .stride = 1, .dilation = 1, .pad = 2, .tiles = 1}},
+        {{.basis = 36, .input = 60, .kernel = 7, .stride = 2, .dilation = 1, .pad = 3, .tiles = 1},
+         {.basis = 64, .input = 118, .kernel = 7, .stride = 2, .dilation = 1, .pad = 3, .tiles = 1}}};
+    static const cf_role roles[] = {CF_ROLE_Y, CF_ROLE_GX, CF_ROLE_GX};
+    static const cf_axis_window none = {
+        .spread = 1, .count = 1, .step = 1, .tiles = 1, .shifts = 1, .phases = 1, .upper = 1, .size = 1};
+    static const conv_fft_dtype types[] = {CONV_FFT_FP32, CONV_FFT_FP32, CONV_FFT_FP32,
+                                           CONV_FFT_FP32, CONV_FFT_FP32, CONV_FFT_BF16};
+    static cf_window windows[6];
+    for (int i = 0; i < 6; ++i) {
+        const int shape = i % 3;
+        fbfft_desc d = fft_desc(2, FBFFT_C2R, 1, 0);
+        windows[i].axis[0] = none;
+        for (int a = 0; a < 2; ++a) {
+            windows[i].axis[a + 1] = layer_axis_window(&axes[shape][a], roles[shape]);
+            d.basis[a] = axes[shape][a].basis;
+            d.size[a] = windows[i].axis[a + 1].size;
+        }
+        d.scale = 0.125;
+        d.dtype = types[i];
+        tile_case *c = tile_case_add(d, 3);
+        c->halves = i >= 3;
+        tile_case_order(c, FBFFT_FREQUENCY_MAJOR, false, shape == 2 ? 3 : c->halves ? 12 : 6);
+        c->window = &windows[i];
+        c->overlapping = shape == 1;
+        c->added = shape > 0;
+        c->one_multiprocessor = true;
+    }
+}
+
+void tile_add_bins_ahead(void) {
+    bins_ahead();
+    layer_bins_ahead();
+}
+
 void tile_add_signals(void) {
     lines();
     long_lines();

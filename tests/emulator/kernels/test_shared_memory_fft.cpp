@@ -323,6 +323,8 @@ void all_cases() {
         CHECK_TEXT(c.passes == 0 || c.passes == run.transform.passes.count, name_of(c));
         CHECK_TEXT(!c.matrix || run.transform.passes.pass[0].tensor_core, name_of(c) + ": not by matrix products");
         CHECK_TEXT(!c.dense || run.transform.passes.pass[0].tile[0].bin_tiles > 0, name_of(c) + ": not by one product");
+        CHECK_TEXT(!c.one_multiprocessor || c.desc.channels % 2 || run.transform.passes.pass[0].tile[0].prefetched > 0,
+                   name_of(c) + ": copies no bins ahead");
         for (int p = 0; p < CF_FFT_MAX_PASSES; ++p)
             for (int v = 0; v < 2; ++v)
                 run.transform.kernel[p][v] = &run.kernel[p][v];
