@@ -235,8 +235,8 @@ bench-gpu:
 plots:
 	scripts/setup.sh plots
 	$(PYTHON) bench/report/plot.py
-	$(PYTHON) bench/report/report.py README.md docs/performance/cpu.md docs/performance/h200.md docs/tuning.md \
-	    src/fbfft/warp/README.md
+	$(PYTHON) bench/report/report.py README.md docs/performance/cpu.md docs/performance/h200.md \
+	    docs/performance/papers.md docs/tuning.md src/fbfft/warp/README.md
 
 # The pages, and the site that mkdocs of the Python index makes from them. A link that leads nowhere is an error.
 docs:

@@ -19,6 +19,17 @@ bool fft_padded(const fft_case *c) {
     return c->data[0] < c->basis[0] || c->data[1] < c->basis[1] || c->data[2] < c->basis[2];
 }
 
+bool fft_has_default(const fft_case *c) {
+    return c->halves || (c->rank == 1 ? c->basis[2] <= 16384 : c->basis[1] <= 256 && c->basis[2] <= 256);
+}
+
+bool fft_has_split(const fft_case *c) {
+    bool served = c->complex_signal && !c->doubles && !c->halves;
+    for (int i = 3 - c->rank; i < 3; i++)
+        served = served && c->basis[i] >= 256 && (c->basis[i] & (c->basis[i] - 1)) == 0;
+    return served;
+}
+
 bool fft_same_transform(const fft_case *a, const fft_case *b) {
     return a->rank == b->rank && !memcmp(a->basis, b->basis, sizeof a->basis) &&
            !memcmp(a->data, b->data, sizeof a->data) && a->channels == b->channels &&
@@ -93,21 +104,44 @@ static void add_others(suite *s) {
     add(s, doubles, 27);
 }
 
-static void add_c2c_fp16(suite *s, int rank, int64_t n) {
-    fft_case c = cube(rank, n);
-    c.complex_signal = c.halves = true;
-    add(s, c, 27);
+/* Axes of 2^log[0], .. points; axes that the rank lacks have log 0. */
+static void add_c2c(suite *s, int rank, int log0, int log1, int log2, int bits, bool halves) {
+    const int log[3] = {log0, log1, log2};
+    fft_case c = {.rank = rank, .channels = 1, .complex_signal = true, .halves = halves};
+    for (int i = 0; i < 3; i++)
+        c.basis[i] = c.data[i] = (int64_t)1 << log[i];
+    add(s, c, bits);
 }
 
 /* The cases of the tables of tcFFT (arXiv 2104.11471): 512 MB each way, at least one transform. Cases with several
  * passes over memory come first, so that an aborted run has them. */
 static void add_halves(suite *s) {
-    for (int64_t n = 512; n >= 256; n /= 2)
-        add_c2c_fp16(s, 2, n);
+    for (int first = 9; first >= 8; first--)
+        for (int last = 9; last >= 8; last--)
+            add_c2c(s, 2, 0, first, last, 27, true);
     for (int log = 14; log <= 24; log++)
-        add_c2c_fp16(s, 1, (int64_t)1 << log);
+        add_c2c(s, 1, 0, 0, log, 27, true);
     for (int log = 4; log < 14; log++)
-        add_c2c_fp16(s, 1, (int64_t)1 << log);
+        add_c2c(s, 1, 0, 0, log, 27, true);
+}
+
+/* Numbers in all as in the tables of the paper on splitting, which does not state its sizes: rows of up to 4,096,
+ * planes of up to 256x256 and volumes of up to 256^3 numbers. Then larger planes and rows. */
+static void add_split(suite *s) {
+    static const int bits[] = {10, 12, 14, 15, 16, 18, 20, 21, 22, 24, 26};
+    for (int i = 0; i < 11; i++) {
+        const int all = bits[i], row = all < 12 ? all : 12, plane = all < 16 ? all : 16, cube = all < 24 ? all : 24;
+        add_c2c(s, 1, 0, 0, row, all, false);
+        if (all >= 12)
+            add_c2c(s, 2, 0, plane / 2, (plane + 1) / 2, all, false);
+        if (all >= 14)
+            add_c2c(s, 3, cube / 3, (cube + 1) / 3, (cube + 2) / 3, all, false);
+    }
+    for (int log = 9; log <= 12; log++)
+        add_c2c(s, 2, 0, log, log, 26, false);
+    add_c2c(s, 1, 0, 0, 15, 26, false);
+    for (int log = 16; log <= 24; log += 2)
+        add_c2c(s, 1, 0, 0, log, 26, false);
 }
 
 size_t fft_suite(bool quick, fft_case cases[FFT_MAX_CASES]) {
@@ -129,5 +163,6 @@ size_t fft_suite(bool quick, fft_case cases[FFT_MAX_CASES]) {
     add(&s, padded(2, 16, 5), 28);
     add_others(&s);
     add_halves(&s);
+    add_split(&s);
     return s.count;
 }

@@ -19,13 +19,15 @@ typedef struct fft_case {
     bool halves; /* C2C from FP16 to FP16 */
 } fft_case;
 
-#define FFT_MAX_CASES 120
+#define FFT_MAX_CASES 180
 
 /* Write the cases and return how many there are. A name is unique among the cases of one type. quick: batches have
  * at most 2^22 elements. */
 size_t fft_suite(bool quick, fft_case cases[FFT_MAX_CASES]);
 
 bool fft_padded(const fft_case *c);
+bool fft_has_default(const fft_case *c);                       /* arithmetic DEFAULT of fbfft.h serves the case */
+bool fft_has_split(const fft_case *c);                         /* arithmetic SPLIT does */
 bool fft_same_transform(const fft_case *a, const fft_case *b); /* the batches may differ */
 const char *fft_pass(const fft_case *c, bool inverse);         /* as in the results */
 const char *fft_precision(const fft_case *c);

@@ -14,7 +14,8 @@ static const char help[] =
     "usage: bench_fft [options]\n"
     "\n"
     "Measures transforms on GPU 0; those of real numbers in both directions. These take turns:\n"
-    "  - the library, and for rows of 256 to 16384 complex numbers also its arithmetic SPLIT (ours-split),\n"
+    "  - the library, and for complex rows, planes and volumes of 256 numbers an axis or more also\n"
+    "    its arithmetic SPLIT (ours-split),\n"
     "  - cuFFT, if it is found; its spectra are always in natural order,\n"
     "  - for padded cases, cuFFT with a copy into or out of whole planes,\n"
     "  - a copy in device memory of half the bytes that are read and written.\n"
@@ -23,6 +24,8 @@ static const char help[] =
     "  --quick         batches of at most 2^22 elements, and fewer runs; the names of the cases tell the batch\n"
     "  --case NAME     only the cases of this name (as --list prints it), of every type\n"
     "  --precision P   only the cases of fp32, fp64 or fp16\n"
+    "  --complex       only the cases of complex signals\n"
+    "  --rank R        only the cases of 1, 2 or 3 axes\n"
     "  --commit ID     the commit of the build, for the results (default: what git says here)\n"
     "  --cache FOLDER  a cache that may have kernels already; the time to make plans is then not measured\n"
     "  --list          print the cases, and run nothing\n"
@@ -30,7 +33,8 @@ static const char help[] =
 
 typedef struct main_options {
     fft_options run;
-    bool list;
+    bool list, complex_only;
+    int64_t rank; /* 0: every rank */
 } main_options;
 
 /* Read the options. False: the program ends with *status. */
@@ -41,6 +45,8 @@ static bool parse(int argc, char **argv, main_options *o, int *status) {
         {'q', OPTION_FLAG, "quick", AT(run.quick), 0, 0, NULL, NULL},
         {'c', OPTION_TEXT, "case", AT(run.only), 0, 0, NULL, NULL},
         {'p', OPTION_TEXT, "precision", AT(run.precision), 0, 0, NULL, NULL},
+        {'x', OPTION_FLAG, "complex", AT(complex_only), 0, 0, NULL, NULL},
+        {'r', OPTION_WHOLE, "rank", AT(rank), 1, 3, NULL, NULL},
         {'i', OPTION_TEXT, "commit", AT(run.commit), 0, 0, NULL, NULL},
         {'d', OPTION_TEXT, "cache", AT(run.cache), 0, 0, NULL, NULL},
         {'l', OPTION_FLAG, "list", AT(list), 0, 0, NULL, NULL},
@@ -61,7 +67,8 @@ int main(int argc, char **argv) {
     size_t count = fft_suite(o.quick, cases);
     size_t kept = 0;
     for (size_t i = 0; i < count; i++)
-        if ((!o.only || !strcmp(cases[i].name, o.only)) &&
+        if ((!o.only || !strcmp(cases[i].name, o.only)) && (!parsed.complex_only || cases[i].complex_signal) &&
+            (!parsed.rank || cases[i].rank == parsed.rank) &&
             (!o.precision || !strcmp(fft_precision(&cases[i]), o.precision)))
             cases[kept++] = cases[i];
     if (kept == 0) {

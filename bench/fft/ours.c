@@ -70,9 +70,4 @@ static conv_fft_status open_plan(fft_impl *impl, const char *name, fbfft_arithme
 
 conv_fft_status fft_ours_open(fft_impl *impl) { return open_plan(impl, "ours", FBFFT_ARITHMETIC_DEFAULT); }
 
-bool fft_has_split(const fft_case *c) {
-    const int64_t n = c->basis[2];
-    return c->complex_signal && !c->doubles && !c->halves && c->rank == 1 && n >= 256 && (n & (n - 1)) == 0;
-}
-
 conv_fft_status fft_ours_split_open(fft_impl *impl) { return open_plan(impl, "ours-split", FBFFT_ARITHMETIC_SPLIT); }

@@ -7,9 +7,7 @@
 #include "fft/impl.h"
 
 conv_fft_status fft_ours_open(fft_impl *impl);
-/* Arithmetic SPLIT, and whether it has the transform. */
-conv_fft_status fft_ours_split_open(fft_impl *impl);
-bool fft_has_split(const fft_case *c);
+conv_fft_status fft_ours_split_open(fft_impl *impl); /* arithmetic SPLIT */
 
 fbfft_desc fft_desc_of(const fft_case *c, bool inverse);
 

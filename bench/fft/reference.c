@@ -35,8 +35,7 @@ static void transform(const sweep *s, const double *roots, const double *in, dou
 }
 
 enum {
-    LONGEST_DEFINITION = 1024, /* longer rows are halved */
-    MIN_HALVED = 16            /* rows with fewer points are not halved */
+    MIN_HALVED = 16 /* lines of complex numbers with fewer points are not halved */
 };
 
 /* out[k] = sum over j < n of in[j * stride] exp(-2 pi i j k / n), from the transforms of even and odd points. roots: of
@@ -69,17 +68,24 @@ static void halve(int64_t n, int64_t stride, int64_t all, const double *roots, c
     }
 }
 
-/* Transform axis x. The axes in front of it have `before` points, and the axes behind it `behind`. */
+/* Transform axis x. The axes in front of it have `before` points, and the axes behind it `behind`. roots: memory for
+ * 3 n pairs. */
 static void along(const fft_case *c, int x, bool inverse, int64_t before, int64_t behind, double *roots,
-                  const double *in, double *out, double *scratch) {
+                  const double *in, double *out) {
     const int64_t n = c->basis[x], stored = x == 2 ? fft_last_bins(c) : n;
     const double angle = 2 * acos(-1.0) / (double)n;
     for (int64_t i = 0; i < n; i++) {
         roots[2 * i] = cos(angle * (double)i);
         roots[2 * i + 1] = sin(angle * (double)i);
     }
-    if (c->halves && n > LONGEST_DEFINITION) { /* a whole line */
-        halve(n, 1, n, roots, in, out, scratch);
+    if (c->complex_signal && n >= MIN_HALVED && (n & (n - 1)) == 0 && !fft_padded(c)) {
+        double *const line = roots + 2 * n;
+        for (int64_t i = 0; i < before * behind; i++) {
+            const int64_t first = 2 * (i / behind * n * behind + i % behind);
+            halve(n, behind, n, roots, in + first, line, line + 2 * n);
+            for (int64_t k = 0; k < n; k++)
+                memcpy(out + first + 2 * k * behind, line + 2 * k, 2 * sizeof *out);
+        }
         return;
     }
     const sweep s = {.n = n,
@@ -97,9 +103,9 @@ static void forward(const fft_case *c, double *roots, double *a, double *b, cons
         a[2 * i] = (double)in[c->complex_signal ? 2 * i : i];
         a[2 * i + 1] = c->complex_signal ? (double)in[2 * i + 1] : 0;
     }
-    along(c, 2, false, c->data[0] * c->data[1], 1, roots, a, b, out);
-    along(c, 1, false, c->data[0], last, roots, b, a, NULL);
-    along(c, 0, false, 1, c->basis[1] * last, roots, a, out, NULL);
+    along(c, 2, false, c->data[0] * c->data[1], 1, roots, a, b);
+    along(c, 1, false, c->data[0], last, roots, b, a);
+    along(c, 0, false, 1, c->basis[1] * last, roots, a, out);
 }
 
 /* Whole lines along the last axis from their halves, the transforms of real numbers. */
@@ -118,10 +124,10 @@ static void inverse(const fft_case *c, double *roots, double *a, double *b, cons
     const int64_t last = fft_last_bins(c), points = c->data[0] * c->data[1] * c->data[2];
     for (int64_t i = 0; i < fft_spectrum(c); i++)
         a[i] = (double)in[i];
-    along(c, 0, true, 1, c->basis[1] * last, roots, a, b, NULL);
-    along(c, 1, true, c->data[0], last, roots, b, a, NULL);
+    along(c, 0, true, 1, c->basis[1] * last, roots, a, b);
+    along(c, 1, true, c->data[0], last, roots, b, a);
     mirror_lines(c, a, b);
-    along(c, 2, true, c->data[0] * c->data[1], 1, roots, b, a, NULL);
+    along(c, 2, true, c->data[0] * c->data[1], 1, roots, b, a);
     for (int64_t i = 0; i < points; i++)
         out[i] = a[2 * i];
 }
@@ -130,7 +136,7 @@ conv_fft_status fft_reference(const fft_case *c, bool inverse_way, const float *
     int64_t longest = 1;
     for (int x = 0; x < 3; x++)
         longest = c->basis[x] > longest ? c->basis[x] : longest;
-    const size_t plane = (size_t)fft_points(c) * 2, bytes = (2 * plane + (size_t)longest * 2) * sizeof(double);
+    const size_t plane = (size_t)fft_points(c) * 2, bytes = (2 * plane + (size_t)longest * 6) * sizeof(double);
     double *const memory = malloc(bytes);
     if (!memory)
         return cf_fail_memory(bytes, "the expected results");

@@ -92,7 +92,7 @@ static bool report(conv_fft_status status, const char *name, const char *what) {
 
 /* Make the plan twice, without and with its kernels in the cache. An earlier case may have made them. */
 static void measure_first_use(session *run, const fft_job *job) {
-    if (run->o->cache)
+    if (run->o->cache || !fft_has_default(job->c))
         return;
     for (const fft_case *c = run->cases; c < job->c; c++)
         if (fft_same_transform(c, job->c))
@@ -170,6 +170,7 @@ static bool run_job(session *run, fft_job *job) {
     measure_first_use(run, job);
     for (size_t i = 0; i < FFT_MAX_IMPLS; i++) {
         if ((openers[i] == fft_cufft_padded_open && !fft_padded(job->c)) ||
+            (openers[i] == fft_ours_open && !fft_has_default(job->c)) ||
             (openers[i] == fft_ours_split_open && !fft_has_split(job->c)))
             continue;
         impls[count] = (fft_impl){.job = job};

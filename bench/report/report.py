@@ -26,6 +26,7 @@ A table stands between two markers. For DEVICE, the name of a folder of results 
     DEVICE/quality          the choices of the cost model and of quick searches, against the best of exhaustive searches
                             (bench_tuning, in quality.csv)
     DEVICE/warp             the warp-shuffle transforms beside those in shared memory and cuFFT (warp.csv)
+    DEVICE/split-paper-1    the tables of the paper on splitting FP32 numbers beside ours, for rank 1; also 2 and 3
     DEVICE/records          the records in tuning/DEVICE: one line per network
     DEVICE/products         the matrix products (bench_gemm): one line per size, cuBLAS and ours
     DEVICE/picture-NAME     the picture DEVICE-NAME.svg that plot.py drew
@@ -46,6 +47,7 @@ from results import (HALVES, KINDS, LONG_GRID, OTHER_FORMS, OUR_FAMILIES, PASSES
                      geometric_mean, peak_rates, read_results)
 from model_quality import quality_lines
 from warp_kernels import warp_lines
+from split_paper import split_paper_lines
 from tables import class_heads, conditions_text, number, ratio_text, short, table
 from tuning_records import records_lines
 
@@ -353,6 +355,8 @@ def picture(path, picture_file):
 
 OTHERS = {
     "warp": lambda folder: warp_lines(folder / "warp.csv"),
+    **{"split-paper-%d" % rank: lambda folder, rank=rank: split_paper_lines(
+        read_results(folder, lambda path: path.stem == "fft"), rank) for rank in (1, 2, 3)},
     "quality": lambda folder: quality_lines(folder / "quality.csv"),
     "records": lambda folder: records_lines(pathlib.Path(__file__).resolve().parents[2] / "tuning" / folder.name),
     "tuned": lambda folder: tuned_table(read_results(folder, lambda path: path.stem == "tuned")),

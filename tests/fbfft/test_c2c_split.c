@@ -40,14 +40,12 @@ static void refusals(void **state) {
     BAD(kind = FBFFT_C2R, "kind is 1", "FBFFT_C2C_INVERSE (3)", split);
     BAD(dtype = CONV_FFT_FP16, "dtype is 1", "CONV_FFT_FP32 (0)", split);
     BAD(dtype = CONV_FFT_FP64, "dtype is 3", "CONV_FFT_FP32 (0)", split);
-    BAD(rank = 2, "rank is 2", "must be 1 where", split);
-    BAD(rank = 3, "rank is 3", "must be 1 where", split);
     BAD(layout = CONV_FFT_CHANNELS_LAST, "layout is 1", "CHANNELS_FIRST", split);
     BAD(order = FBFFT_FREQUENCY_MAJOR, "order is 2", "NATURAL", split);
     BAD(padding = CONV_FFT_PAD_CIRCULAR, "padding is 1", "ZEROS", split);
-    BAD(basis[0] = 1000, "basis[0] is 1000", "power of two", "256 to 16384", split);
-    BAD(basis[0] = 128, "basis[0] is 128", "256 to 16384", split);
-    BAD(basis[0] = 32768, "basis[0] is 32768", "256 to 16384", split);
+    BAD(basis[0] = 1000, "basis[0] is 1000", "power of two", "256 to 16777216", split);
+    BAD(basis[0] = 128, "basis[0] is 128", "256 to 16777216", split);
+    BAD(basis[0] = 1 << 25, "basis[0] is 33554432", "256 to 16777216", split);
     BAD(extent[0] = 1023, "extent[0] is 1023", "0 or 1024", split);
     BAD(size[0] = 1025, "size[0] is 1025", "0 or 1024", split);
     BAD(offset[0] = 1, "offset[0] is 1", "must be 0", split);
@@ -55,6 +53,34 @@ static void refusals(void **state) {
     BAD(stride[1] = 1024, "stride[1] is 1024", "must be 0", split);
     for (int i = 0; i < 3; ++i)
         BAD(reserved[i] = 1, "reserved", "1", "0");
+}
+
+/* Each axis has its limits. */
+static void axes(void **state) {
+    (void)state;
+    static const struct {
+        int rank;
+        int64_t basis[3];
+        const char *field, *range; /* NULL: allowed */
+    } cases[] = {{2, {4096, 256, 0}, NULL, NULL},
+                 {2, {256, 16384, 0}, NULL, NULL},
+                 {2, {8192, 256, 0}, "basis[0] is 8192", "256 to 4096"},
+                 {2, {256, 32768, 0}, "basis[1] is 32768", "256 to 16384"},
+                 {2, {128, 256, 0}, "basis[0] is 128", "256 to 4096"},
+                 {3, {256, 256, 256}, NULL, NULL},
+                 {3, {256, 8192, 256}, "basis[1] is 8192", "256 to 4096"},
+                 {3, {256, 256, 64}, "basis[2] is 64", "256 to 16384"}};
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; ++i) {
+        fbfft_desc d = split_desc(FBFFT_C2C_FORWARD, 10);
+        fbfft_plan *plan = NULL;
+        d.rank = cases[i].rank;
+        memcpy(d.basis, cases[i].basis, sizeof d.basis);
+        if (cases[i].field)
+            EXPECT_INVALID(fbfft_plan_create(context, &d, &plan), cases[i].field, "power of two", cases[i].range);
+        else
+            assert_int_equal(fbfft_plan_create(context, &d, &plan), CONV_FFT_SUCCESS);
+        fbfft_plan_destroy(plan);
+    }
 }
 
 /* What DEFAULT does not choose for a type is refused. */
@@ -100,6 +126,20 @@ static void plan_is_explained(void **state) {
     for (int w = 0; w < 5; ++w)
         if (!strstr(text, words[w]))
             fail_msg("no \"%s\" in %s", words[w], text);
+    d = split_desc_of(FBFFT_C2C_FORWARD, (const int[3]){8, 9, 8});
+    explain(&d, text);
+    static const char *const of_volumes[] = {
+        "c2c 256x512x256", "each kernel reads and writes", "kernel 1: ", "lines of 256;",
+        "kernel 2: ",      "columns of 512 = 2*256",       "kernel 3: ", "by 3 kernels each",
+        "0.33 of it"};
+    for (int w = 0; w < 9; ++w)
+        if (!strstr(text, of_volumes[w]))
+            fail_msg("no \"%s\" in %s", of_volumes[w], text);
+    d = split_desc(FBFFT_C2C_FORWARD, 19);
+    explain(&d, text);
+    assert_non_null(strstr(text, "columns to lines of 512 = 2*256"));
+    assert_non_null(strstr(text, "columns of 1024 = 4*256"));
+    d = split_desc(FBFFT_C2C_FORWARD, 12);
     d.arithmetic = FBFFT_ARITHMETIC_FP32;
     explain(&d, text);
     assert_non_null(strstr(text, "\narithmetic: FP32 units\n"));
@@ -118,36 +158,57 @@ static cf_gpu_properties properties_of(const char *path) {
     return properties;
 }
 
-/* Blocks fit the GPU, and as many as the compiler is told of fit a multiprocessor. */
+/* Blocks fit the GPU, and as many as the compiler is told of fit a multiprocessor. Each kernel has its axis. */
+static void check_plan(const cf_gpu_properties *p, const int log[3]) {
+    const fbfft_desc d = split_desc_of(FBFFT_C2C_INVERSE, log);
+    cf_fft_problem problem;
+    cf_c2c_split_config c;
+    int done = 0;
+    assert_int_equal(cf_fft_resolve(&d, &problem), CONV_FFT_SUCCESS);
+    assert_int_equal(cf_c2c_split_configure(&problem, p, &c), CONV_FFT_SUCCESS);
+    assert_true(c.inverse && c.points == 1LL << (log[0] + log[1] + log[2]));
+    assert_int_equal(c.count, log[2] > 14 ? 2 : 1 + (log[1] > 0) + (log[0] > 0));
+    for (int i = 0; i < c.count; ++i) {
+        const cf_c2c_split_pass *pass = &c.pass[i];
+        const bool rows = pass->form == CF_C2C_SPLIT_ROWS;
+        done += pass->log_n;
+        assert_true(pass->blocks >= 1 && (pass->log_n >= 8 || log[2] == 15) && pass->log_n <= (rows ? 14 : 12));
+        assert_int_equal(pass->form, i > 0         ? CF_C2C_SPLIT_COLUMNS
+                                     : log[2] > 14 ? CF_C2C_SPLIT_FIRST
+                                                   : CF_C2C_SPLIT_ROWS);
+        assert_int_equal(pass->log_inner, i > 0 ? done - pass->log_n : rows ? 0 : log[2] - pass->log_n);
+        assert_true(rows || pass->lines >> pass->log_inner == 0); /* the lines of a block are neighbours */
+        assert_true(pass->shared <= p->shared_per_block);
+        assert_true(pass->blocks * (pass->shared + p->shared_reserved_per_block) <= p->shared_per_multiprocessor);
+        assert_true(pass->blocks * pass->threads <= 2048);
+    }
+    assert_int_equal(done, log[0] + log[1] + log[2]);
+}
 static void plans(void **state) {
     (void)state;
     static const char *const files[] = {"data/gpus/h200.txt", "data/gpus/a100.txt"};
-    for (int f = 0; f < 2; ++f)
-        for (int log = 8; log <= 14; ++log) {
-            const cf_gpu_properties p = properties_of(files[f]);
-            const fbfft_desc d = split_desc(FBFFT_C2C_INVERSE, log);
-            cf_fft_problem problem;
-            cf_c2c_split_config c;
-            assert_int_equal(cf_fft_resolve(&d, &problem), CONV_FFT_SUCCESS);
-            assert_int_equal(cf_c2c_split_configure(&problem, &p, &c), CONV_FFT_SUCCESS);
-            assert_true(c.inverse && c.log_n == log && c.blocks >= 1);
-            assert_int_equal(c.shared, log == 8 ? 0 : 16 * c.lines * cf_c2c_split_line(log));
-            assert_true(c.blocks * (c.shared + p.shared_reserved_per_block) <= p.shared_per_multiprocessor);
-            assert_true(c.blocks * c.threads <= 2048);
-        }
+    for (int f = 0; f < 2; ++f) {
+        const cf_gpu_properties p = properties_of(files[f]);
+        for (int log = 8; log <= 24; ++log)
+            check_plan(&p, (const int[3]){0, 0, log});
+        for (int log = 8; log <= 12; ++log)
+            check_plan(&p, (const int[3]){0, log, 14}), check_plan(&p, (const int[3]){log, 20 - log, 8});
+    }
 }
 
-/* A GPU with less shared memory than a row takes. */
+/* A GPU with less shared memory than a line takes. */
 static void too_small(void **state) {
     (void)state;
     cf_gpu_properties p = properties_of("data/gpus/a100.txt");
-    const fbfft_desc d = split_desc(FBFFT_C2C_FORWARD, 14);
-    cf_fft_problem problem;
     cf_c2c_split_config c;
     p.shared_per_block = 101376;
-    assert_int_equal(cf_fft_resolve(&d, &problem), CONV_FFT_SUCCESS);
-    EXPECT(NOT_SUPPORTED, cf_c2c_split_configure(&problem, &p, &c), "basis[0] is 16384", "101376",
-           "choose FBFFT_ARITHMETIC_FP32 (1)");
+    for (int i = 0; i < 2; ++i) {
+        const fbfft_desc d = split_desc(FBFFT_C2C_FORWARD, i ? 24 : 14);
+        cf_fft_problem problem;
+        assert_int_equal(cf_fft_resolve(&d, &problem), CONV_FFT_SUCCESS);
+        EXPECT(NOT_SUPPORTED, cf_c2c_split_configure(&problem, &p, &c), i ? "lines of 4096" : "lines of 16384",
+               "101376", "choose FBFFT_ARITHMETIC_FP32 (1)");
+    }
 }
 
 /* -------------------------------------------------------------------------------------------------------------- CPU */
@@ -157,6 +218,13 @@ static void lines(void **state) {
     fft_list list = {0};
     split_add_lines(&list);
     fft_list_check(&list, "lines", NULL, context);
+}
+
+static void planes(void **state) {
+    (void)state;
+    fft_list list = {0};
+    split_add_axes(&list, 17);
+    fft_list_check(&list, "planes", NULL, context);
 }
 
 static void rules(void **state) {
@@ -180,8 +248,8 @@ static int teardown(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(refusals), cmocka_unit_test(types),     cmocka_unit_test(plan_is_explained),
-        cmocka_unit_test(plans),    cmocka_unit_test(too_small), cmocka_unit_test(lines),
-        cmocka_unit_test(rules)};
+        cmocka_unit_test(refusals),          cmocka_unit_test(axes),   cmocka_unit_test(types),
+        cmocka_unit_test(plan_is_explained), cmocka_unit_test(planes), cmocka_unit_test(plans),
+        cmocka_unit_test(too_small),         cmocka_unit_test(lines),  cmocka_unit_test(rules)};
     return cmocka_run_group_tests(tests, setup, teardown);
 }

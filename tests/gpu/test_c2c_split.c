@@ -24,13 +24,22 @@ static void lines(void **state) {
     conv_fft_context_destroy(context);
 }
 
+static void axes(void **state) {
+    NEED_GPU(state);
+    NEED_CONTEXT(gpu);
+    fft_list list = {0};
+    split_add_axes(&list, 24);
+    fft_list_check(&list, "gpu_split_axes", gpu, context);
+    conv_fft_context_destroy(context);
+}
+
 /* Those of the random problems that ask for arithmetic SPLIT. */
 static void random_lines(void **state) {
     NEED_GPU(state);
     NEED_CONTEXT(gpu);
     fft_list list = {0};
     for (uint64_t seed = test_seed(); list.count < 24; ++seed) {
-        const fft_case c = fft_random_case(seed, 1 << 15);
+        const fft_case c = fft_random_case(seed, 1 << 17);
         if (c.desc.arithmetic != FBFFT_ARITHMETIC_SPLIT)
             continue;
         fft_case *const added = fft_list_add(&list, c.desc, c.batch);
@@ -45,11 +54,17 @@ static void each(void **state, const char *name, fft_rule *rule, int last_kind) 
     NEED_GPU(state);
     NEED_CONTEXT(gpu);
     fft_rule_list list = {.names = {.name = name}, .gpu = gpu, .context = context, .rule = rule};
-    for (int log = 8; log <= 14; ++log)
-        for (int kind = FBFFT_C2C_FORWARD; kind <= last_kind; ++kind) {
+    static const int several[][3] = {{0, 8, 9}, {0, 0, 17}};
+    for (int kind = FBFFT_C2C_FORWARD; kind <= last_kind; ++kind) {
+        for (int log = 8; log <= 14; ++log) {
             const fbfft_desc d = split_desc((fbfft_kind)kind, log);
             fft_rule_list_add(&list, &d);
         }
+        for (int i = 0; i < 2 && rule != fft_check_threads; ++i) { /* threads take many entries */
+            const fbfft_desc d = split_desc_of((fbfft_kind)kind, several[i]);
+            fft_rule_list_add(&list, &d);
+        }
+    }
     fft_rule_list_check(&list);
     conv_fft_context_destroy(context);
 }
@@ -97,8 +112,9 @@ enum {
 
 /* Results of cuFFT replace those of b. */
 static void run_cufft(const cf_gpu *gpu, void *library, const fft_bench *b, bool inverse) {
-    int (*plan)(int *, int, int, int), (*run)(int, void *, void *, int), (*destroy)(int);
-    *(void **)&plan = dlsym(library, "cufftPlan1d");
+    int (*plan)(int *, int, int *, int *, int, int, int *, int, int, int, int), (*run)(int, void *, void *, int),
+        (*destroy)(int);
+    *(void **)&plan = dlsym(library, "cufftPlanMany");
     *(void **)&run = dlsym(library, "cufftExecC2C");
     *(void **)&destroy = dlsym(library, "cufftDestroy");
     const size_t bytes = (size_t)b->run.in_bytes;
@@ -109,7 +125,11 @@ static void run_cufft(const cf_gpu *gpu, void *library, const fft_bench *b, bool
     assert_int_equal(cf_gpu_allocate(gpu, bytes, &out), CONV_FFT_SUCCESS);
     assert_int_equal(cf_gpu_upload(gpu, in, b->in, bytes, NULL), CONV_FFT_SUCCESS);
     assert_int_equal(cf_gpu_enter(gpu), CONV_FFT_SUCCESS);
-    assert_int_equal(plan(&handle, (int)b->shape.basis[2], C2C, (int)b->run.batch), 0);
+    int n[3], rank = 0;
+    for (int x = 0; x < 3; ++x)
+        if (b->shape.basis[x] > 1)
+            n[rank++] = (int)b->shape.basis[x];
+    assert_int_equal(plan(&handle, rank, n, NULL, 1, 0, NULL, 1, 0, C2C, (int)b->run.batch), 0);
     assert_int_equal(run(handle, in, out, inverse ? 1 : -1), 0);
     assert_int_equal(cf_gpu_synchronize(gpu, NULL), CONV_FFT_SUCCESS);
     assert_int_equal(destroy(handle), 0);
@@ -118,6 +138,25 @@ static void run_cufft(const cf_gpu *gpu, void *library, const fft_bench *b, bool
     assert_int_equal(cf_gpu_synchronize(gpu, NULL), CONV_FFT_SUCCESS);
     cf_gpu_free(gpu, in);
     cf_gpu_free(gpu, out);
+}
+
+/* Of large transforms one direction, because their definition takes seconds. */
+static void check_beside_cufft(const cf_gpu *gpu, conv_fft_context *context, void *library, const int log[3],
+                               int64_t batch) {
+    const bool large = log[0] + log[1] + log[2] > 19;
+    for (int kind = large ? FBFFT_C2C_INVERSE : FBFFT_C2C_FORWARD; kind <= FBFFT_C2C_INVERSE; ++kind) {
+        fbfft_desc d = split_desc_of((fbfft_kind)kind, log);
+        d.scale = 1;
+        fft_bench b = fft_bench_create(gpu, context, &d, batch);
+        fft_bench_run(&b);
+        const double ours = error_of(&b);
+        run_cufft(gpu, library, &b, kind == FBFFT_C2C_INVERSE);
+        const double theirs = error_of(&b);
+        print_message("2^%d x 2^%d x 2^%d points: error %.2e, cuFFT %.2e\n", log[0], log[1], log[2], ours, theirs);
+        assert_true(theirs > 1e-9 && theirs < 1e-6);
+        assert_true(ours <= 4 * theirs);
+        fft_bench_destroy(&b);
+    }
 }
 
 /* The error is at most four times cuFFT's. */
@@ -130,20 +169,11 @@ static void beside_cufft(void **state) {
         print_message("cuFFT is missing: %s\n", found->problem);
         skip();
     }
+    static const int several[][3] = {{0, 9, 10}, {0, 12, 8}, {8, 8, 8}, {0, 0, 15}, {0, 0, 16}, {0, 0, 20}, {0, 0, 24}};
     for (int log = 8; log <= 14; ++log)
-        for (int kind = FBFFT_C2C_FORWARD; kind <= FBFFT_C2C_INVERSE; ++kind) {
-            fbfft_desc d = split_desc((fbfft_kind)kind, log);
-            d.scale = 1;
-            fft_bench b = fft_bench_create(gpu, context, &d, 8);
-            fft_bench_run(&b);
-            const double ours = error_of(&b);
-            run_cufft(gpu, library, &b, kind == FBFFT_C2C_INVERSE);
-            const double theirs = error_of(&b);
-            print_message("%5d points: error %.2e, cuFFT %.2e\n", 1 << log, ours, theirs);
-            assert_true(theirs > 1e-9 && theirs < 1e-6);
-            assert_true(ours <= 4 * theirs);
-            fft_bench_destroy(&b);
-        }
+        check_beside_cufft(gpu, context, library, (const int[3]){0, 0, log}, 8);
+    for (size_t i = 0; i < sizeof several / sizeof several[0]; ++i)
+        check_beside_cufft(gpu, context, library, several[i], 1);
     conv_fft_context_destroy(context);
 }
 
@@ -157,6 +187,7 @@ static void alignment(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {WITH_GPU(lines),
+                                       WITH_GPU(axes),
                                        WITH_GPU(random_lines),
                                        WITH_GPU(isolation),
                                        WITH_GPU(inverse_of_forward),

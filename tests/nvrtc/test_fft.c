@@ -249,22 +249,33 @@ static void add_for(nvrtc_list *list, const char *file, int step) {
     }
 }
 
-/* Arithmetic SPLIT, both directions of every length. */
+/* Arithmetic SPLIT, both directions of every length of rows and columns, and the first kernels of long rows. */
+static void add_split_plan(nvrtc_list *list, const cf_gpu_properties *properties, fbfft_kind kind, int log0, int log1) {
+    fbfft_desc d = fft_desc(log0 > 0 ? 2 : 1, kind, (int64_t)1 << (log0 > 0 ? log0 : log1), 0);
+    cf_fft_problem problem;
+    cf_c2c_split_config config;
+    if (log0 > 0)
+        d.basis[1] = (int64_t)1 << log1;
+    d.arithmetic = FBFFT_ARITHMETIC_SPLIT;
+    assert_int_equal(cf_fft_resolve(&d, &problem), CONV_FFT_SUCCESS);
+    assert_int_equal(cf_c2c_split_configure(&problem, properties, &config), CONV_FFT_SUCCESS);
+    char name[64];
+    snprintf(name, sizeof name, "%s of 2^%d, 2^%d by split", kind == FBFFT_C2C_FORWARD ? "c2c" : "c2c inverse", log0,
+             log1);
+    nvrtc_kernel *const c = nvrtc_list_add(list, properties, 0, "split", name);
+    assert_int_equal(cf_c2c_split_source(&config, log0 > 0 ? 1 : 0, &c->source), CONV_FFT_SUCCESS);
+}
 static void add_split(nvrtc_list *list, const char *file) {
     const cf_gpu_properties properties = gpu_properties_of(file);
-    for (int log = 8; log <= 14; ++log)
-        for (int kind = FBFFT_C2C_FORWARD; kind <= FBFFT_C2C_INVERSE; ++kind) {
-            fbfft_desc d = fft_desc(1, (fbfft_kind)kind, (int64_t)1 << log, 0);
-            cf_fft_problem problem;
-            cf_c2c_split_config config;
-            char name[64];
-            d.arithmetic = FBFFT_ARITHMETIC_SPLIT;
-            assert_int_equal(cf_fft_resolve(&d, &problem), CONV_FFT_SUCCESS);
-            assert_int_equal(cf_c2c_split_configure(&problem, &properties, &config), CONV_FFT_SUCCESS);
-            snprintf(name, sizeof name, "%s of 2^%d by split", kind == FBFFT_C2C_FORWARD ? "c2c" : "c2c inverse", log);
-            nvrtc_kernel *const c = nvrtc_list_add(list, &properties, 0, "split", name);
-            assert_int_equal(cf_c2c_split_source(&config, &c->source), CONV_FFT_SUCCESS);
+    for (int kind = FBFFT_C2C_FORWARD; kind <= FBFFT_C2C_INVERSE; ++kind) {
+        for (int log = 8; log <= 14; ++log)
+            add_split_plan(list, &properties, (fbfft_kind)kind, 0, log);
+        for (int log = 8; log <= 12; ++log) {
+            add_split_plan(list, &properties, (fbfft_kind)kind, log, 8);
+            add_split_plan(list, &properties, (fbfft_kind)kind, 0, 2 * log);
         }
+        add_split_plan(list, &properties, (fbfft_kind)kind, 0, 15);
+    }
 }
 
 static void add_kernels(nvrtc_list *list) {

@@ -86,12 +86,17 @@ void half_check_alignment(conv_fft_context *context, const fbfft_desc *desc, con
     fbfft_plan_destroy(plan);
 }
 
-fbfft_desc split_desc(fbfft_kind kind, int log) {
-    fbfft_desc d = fft_desc(1, kind, (int64_t)1 << log, 0);
+fbfft_desc split_desc_of(fbfft_kind kind, const int log[3]) {
+    const int rank = log[0] > 0 ? 3 : log[1] > 0 ? 2 : 1;
+    fbfft_desc d = fft_desc(rank, kind, 1, 0);
+    for (int a = 0; a < rank; ++a)
+        d.basis[a] = (int64_t)1 << log[3 - rank + a];
     d.arithmetic = FBFFT_ARITHMETIC_SPLIT;
-    d.scale = ldexp(1, -log / 2);
+    d.scale = ldexp(1, -(log[0] + log[1] + log[2]) / 2);
     return d;
 }
+
+fbfft_desc split_desc(fbfft_kind kind, int log) { return split_desc_of(kind, (const int[3]){0, 0, log}); }
 
 /* Odd batches, so that no block is full, and a batch of one. */
 void split_add_lines(fft_list *list) {
@@ -105,4 +110,19 @@ void split_add_lines(fft_list *list) {
                 d.channels = b == 1 ? 2 : 1;
                 fft_list_add(list, d, batches[b])->must = true;
             }
+}
+
+void split_add_axes(fft_list *list, int most) {
+    static const int logs[][3] = {{0, 8, 8},   {0, 9, 8},  {0, 8, 10}, {0, 10, 9}, {0, 11, 8}, {0, 12, 8}, {0, 8, 14},
+                                  {0, 12, 11}, {0, 0, 15}, {0, 0, 16}, {0, 0, 17}, {0, 0, 18}, {0, 0, 19}, {0, 0, 20},
+                                  {0, 0, 21},  {0, 0, 22}, {0, 0, 23}, {0, 0, 24}, {8, 8, 8},  {9, 8, 8}};
+    for (size_t i = 0; i < sizeof logs / sizeof logs[0]; ++i)
+        for (int kind = FBFFT_C2C_FORWARD; kind <= FBFFT_C2C_INVERSE; ++kind) {
+            const int all = logs[i][0] + logs[i][1] + logs[i][2];
+            if (all > most)
+                continue;
+            fbfft_desc d = split_desc_of((fbfft_kind)kind, logs[i]);
+            d.channels = all < 18 ? 2 : 1;
+            fft_list_add(list, d, all < 18 ? 3 : all < 20 ? 2 : 1)->must = true;
+        }
 }

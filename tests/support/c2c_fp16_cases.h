@@ -22,7 +22,11 @@ void half_check_alignment(conv_fft_context *context, const fbfft_desc *desc, con
 
 /* A row of 2^log points by arithmetic SPLIT. The scale keeps results about as large as the inputs. */
 fbfft_desc split_desc(fbfft_kind kind, int log);
+/* An entry of 2^log[0] x 2^log[1] x 2^log[2] points. Axes that the rank lacks come first, with log 0. */
+fbfft_desc split_desc_of(fbfft_kind kind, const int log[3]);
 /* Both directions of rows of 2^8 to 2^14 points, in several batches, some with channels. */
 void split_add_lines(fft_list *list);
+/* Both directions of planes, volumes and rows of several kernels: every length of an axis, of at most 2^most points. */
+void split_add_axes(fft_list *list, int most);
 
 #endif

@@ -12,6 +12,7 @@
 /* A description with every default filled in. Axes are aligned to the right: the axes of rank 2 are axes 1 and 2. */
 typedef struct fft_shape {
     bool inverse, complex_signal;
+    bool split;                                /* arithmetic SPLIT */
     conv_fft_dtype signal_type, spectrum_type; /* of one number */
     int signal_numbers;                        /* of an element: 1, or 2 if complex */
     int64_t channels;

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* FP32 complex transforms of N = 256 R points of contiguous rows on tensor cores, R = 1, 2, .. 64: [row][point] to
- * [row][bin]. Numbers are split into two FP16 words (SplitNumber). Point n = 256 n2 + n1, bin k = k2 + R k1.
+/* FP32 complex transforms of N = 256 R points on tensor cores, R = 1, 2, .. 64. Numbers are split into two FP16 words
+ * (SplitNumber). Point n = 256 n2 + n1, bin k = k2 + R k1.
  *
- *     points    to shared memory [n2][n1] without registers, so that all of a tile are under way at once
+ *     points    to shared memory [n2][n1] (kernel.cuh)
  *     columns   R points n2 of each n1, times the twiddle w_N^(k2 n1), in place: [k2][n1]. Up to 8 points are computed
  *               by FP32 units, more as a product of 16 points and a radix-R/16 step.
  *     rows      256 points n1 of each k2 in place: [k2][k1]. Two products of 16 points in the registers of a warp.
  *     bins      to memory
  *
- * With R = 1 there are only rows, which need no shared memory.
+ * Rows with R = 1 need no shared memory.
  *
  * Scales. The 256 or more numbers that a warp transforms together are multiplied by a power of two, so that the largest
  * is in 2^14 .. 2^15. A sum of 16 points may be 16 times as large, so each product of two is followed by a factor of
@@ -16,7 +16,7 @@
  * numbers belong to one row, so a NaN stays in its row.
  *
  * Bank conflicts: a row of 256 numbers in shared memory is 128 chunks of 16 bytes. Chunk c is stored at c ^ (c >> 4 &
- * 7), that of a point with R > 8 at c ^ flip(n2). For the pitch of rows see geometry.h. */
+ * 7), that of a point with R > 8 at c ^ flip(n2). For the pitch of rows and lines see geometry.h. */
 #pragma once
 
 #include "fbfft/c2c_split/geometry.h"
@@ -48,13 +48,18 @@ struct SplitScale {
 
 template <class C> struct SplitLine {
     static constexpr int LOG_R = C::LOG_N - 8, N = 1 << C::LOG_N, R = 1 << LOG_R, WARPS = C::THREADS / 32;
-    static constexpr int PITCH = cf_c2c_split_pitch(C::LOG_N), LINE = cf_c2c_split_line(C::LOG_N);
+    static constexpr int PITCH = cf_c2c_split_pitch(C::LOG_N),
+                         LINE = cf_c2c_split_line(C::LOG_N, C::FORM == CF_C2C_SPLIT_ROWS ? 1 : C::LINES);
     /* The orders of slots and results: for rows, lanes then access whole chunks without bank conflicts; for columns. */
     static constexpr int IN = 0x0132, OUT = 0x0213, OUT_COLUMNS = 0x3210;
     /* The place of a chunk. XOR of arguments gives XOR of places. */
     static __host__ __device__ constexpr int chunk(int c) { return c ^ (c >> 4 & 7); }
     static __host__ __device__ constexpr int flip(int n2) {
         return R == 16 ? (n2 >> 3 & 1) << 1 : (n2 / (R / 16) >> 3 & 1) << 1 | (n2 / (R / 16) >> 2 & 1) << 2;
+    }
+    /* The place of chunk c of points of row n2. */
+    static __host__ __device__ constexpr int point(int n2, int c) {
+        return n2 * PITCH + (R < 16 ? chunk(c) : c ^ flip(n2 % R));
     }
 };
 
@@ -291,86 +296,3 @@ template <class C> CF_DEVICE void split_long_columns(smem<float4> tile, int live
     for (int unit = (int)threadIdx.x / 32; unit < 16 * live; unit += L::WARPS)
         columns.run(tile + unit / 16 * L::LINE, unit % 16);
 }
-
-/* ------------------------------------------------------------------------------------------------------- the kernel */
-
-/* Points to shared memory, without registers. */
-template <class C> CF_DEVICE void split_copy(smem<float4> tile, const float4 *in, int live) {
-    typedef SplitLine<C> L;
-    const smem<uint4> to = smem_cast<uint4>(tile);
-    const uint4 *const from = reinterpret_cast<const uint4 *>(in);
-    const int column = (int)threadIdx.x % 128;
-#pragma unroll 8
-    for (int row = (int)threadIdx.x / 128; row < live * L::R; row += C::THREADS / 128)
-        fp16_copy_async<false>(to + (row * L::PITCH + (L::R < 16 ? L::chunk(column) : column ^ L::flip(row % L::R))),
-                               from + (row * 128 + column), true);
-}
-
-/* Bins of shared memory to memory, two neighbours at a time. Half a warp accesses all banks: up to four neighbouring
- * pairs of k2, of four or more k1. */
-template <class C> CF_DEVICE void split_bins(smem<float4> tile, float4 *out, int live) {
-    typedef SplitLine<C> L;
-    constexpr int LOG_P = L::LOG_R - 1, LOW = LOG_P < 2 ? LOG_P : 2, HIGH = LOG_P - LOW, HALF = L::N / 2;
-    const auto pair_of = [](int i) { return (i & ((1 << LOW) - 1)) | (i >> 4 & ((1 << HIGH) - 1)) << LOW; };
-    const auto bin_of = [](int i) { return (i >> LOW & ((16 >> LOW) - 1)) | i >> (4 + HIGH) << (4 - LOW); };
-    const smem<cplx> words = smem_cast<cplx>(tile);
-    const int thread = (int)threadIdx.x, pair = pair_of(thread), first = L::chunk(bin_of(thread) / 2),
-              from = 4 * pair * L::PITCH + bin_of(thread) % 2;
-    float4 *const to = out + ((bin_of(thread) << LOG_P) + pair);
-#pragma unroll
-    for (int line = 0; line < C::LINES; ++line) {
-        if (line >= live)
-            return;
-#pragma unroll 4
-        for (int i = 0; i < HALF; i += C::THREADS) {
-            const int at = from + 2 * (line * L::LINE + 2 * pair_of(i) * L::PITCH + (first ^ L::chunk(bin_of(i) / 2)));
-            const cplx a = words[at], b = words[at + 2 * L::PITCH];
-            to[line * HALF + (bin_of(i) << LOG_P) + pair_of(i)] = float4{a.x, a.y, b.x, b.y};
-        }
-    }
-}
-
-/* A block has C::LINES lines. Other blocks of the multiprocessor compute while it waits for its points. */
-template <class C> CF_DEVICE void split_tile(const float4 *in, float4 *out, long long lines, float scale) {
-    typedef SplitLine<C> L;
-    typedef SplitRows<C> Rows;
-    const smem<float4> tile = cf_dynamic_shared<float4>();
-    const long long first = (long long)blockIdx.x * C::LINES, rest = lines - first;
-    const int live = rest < C::LINES ? int(rest) : C::LINES, lane = (int)threadIdx.x % 32;
-    split_copy<C>(tile, in + first * (L::N / 2), live);
-    if constexpr (L::R < 16)
-        split_short_columns<C>(tile, live);
-    else
-        split_long_columns<C>(tile, live, lane);
-    {
-        const Rows rows(lane / 4, lane % 4);
-        const int from = L::chunk(rows.from), to = L::chunk(rows.to);
-        __syncthreads();
-#pragma unroll 1
-        for (int row = (int)threadIdx.x / 32; row < live * L::R; row += L::WARPS) {
-            const smem<float4> at = tile + row * L::PITCH;
-            float4 v[4];
-#pragma unroll
-            for (int i = 0; i < 4; ++i)
-                v[i] = at[from ^ L::chunk(Rows::point(i))];
-            __syncwarp(); /* the other lanes have read what this one overwrites */
-            rows.transform(v, scale, [&](int bin, float4 w) { at[to ^ L::chunk(bin)] = w; });
-        }
-    }
-    __syncthreads();
-    split_bins<C>(tile, out + first * (L::N / 2), live);
-}
-
-/* The body of the kernel. C has LOG_N, INVERSE, THREADS and LINES, the lines of a block. */
-template <class C> CF_DEVICE void split_lines(const float4 *in, float4 *out, long long lines, float scale) {
-    if constexpr (C::LOG_N == 8)
-        split_rows<C>(in, out, lines, scale);
-    else
-        split_tile<C>(in, out, lines, scale);
-}
-
-#define CF_C2C_SPLIT_KERNEL(THREADS, BLOCKS)                                                            \
-    CF_KERNEL(THREADS, BLOCKS) cf_c2c_split(const void *in, void *out, long long lines, float scale) {  \
-        cf_pdl_wait();                                                                                  \
-        split_lines<Config>(static_cast<const float4 *>(in), static_cast<float4 *>(out), lines, scale); \
-    }

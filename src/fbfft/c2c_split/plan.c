@@ -6,83 +6,131 @@
 #include "cuda/jit/build_list.h"
 #include "cuda/jit/kernel_sources.h"
 #include "cuda/jit/launch.h"
-#include "fbfft/c2c_split/geometry.h"
 #include "fbfft/common/kernel_text.h"
 
 #include <stdlib.h>
 
 enum {
     NUMBER_BYTES = 8, /* of a complex number */
-    LOG_MIN = 8
+    LOG_MIN = 8,
+    LOG_FEW = 4,     /* of a column that FP32 units compute */
+    LOG_MAX_ROW = 14 /* of one kernel */
 };
 
 /* ---------------------------------------------------------------------------------------------------- configuration */
 
-/* By the logarithm of the points: threads and rows of a block, and the most registers of a thread. With five blocks of
+/* By the logarithm of the points: threads and lines of a block, and the most registers of a thread. With five blocks of
  * 128 threads, a multiprocessor has enough copies under way. From 8,192 points on, 96 registers do not hold what a
- * thread transforms. */
-static const struct {
+ * thread transforms. Columns: at least eight lines, 64 bytes of memory, and four where the tile would be too large. */
+typedef struct tile_shape {
     int threads, lines, registers;
-} shapes[] = {{128, 4, 96}, {128, 4, 96}, {128, 2, 96}, {128, 1, 96}, {128, 1, 96}, {128, 1, 168}, {256, 1, 255}};
+} tile_shape;
+static const tile_shape rows[] = {{128, 4, 96}, {128, 4, 96},  {128, 2, 96}, {128, 1, 96},
+                                  {128, 1, 96}, {128, 1, 168}, {256, 1, 255}},
+                        columns[] = {{128, 16, 96}, {128, 8, 96}, {256, 8, 96}, {256, 4, 96}, {512, 4, 96}},
+                        units = {128, 256, 96};
+
+static int log_of(int64_t n) {
+    int log = 0;
+    while ((int64_t)1 << log < n)
+        ++log;
+    return log;
+}
+
+static cf_c2c_split_pass pass_of(int form, int log_n, int log_inner) {
+    return (cf_c2c_split_pass){.form = form, .log_n = log_n, .log_inner = log_inner};
+}
+
+/* The kernels in their order: the last axis first. */
+static void list_passes(const int64_t n[3], cf_c2c_split_config *c) {
+    const int log = log_of(n[2]);
+    if (log > LOG_MAX_ROW) {
+        const int first = log < 2 * LOG_MIN ? log - LOG_FEW : log / 2;
+        c->pass[c->count++] = pass_of(CF_C2C_SPLIT_FIRST, first, log - first);
+        c->pass[c->count++] = pass_of(CF_C2C_SPLIT_COLUMNS, log - first, first);
+        return;
+    }
+    c->pass[c->count++] = pass_of(CF_C2C_SPLIT_ROWS, log, 0);
+    if (n[1] > 1)
+        c->pass[c->count++] = pass_of(CF_C2C_SPLIT_COLUMNS, log_of(n[1]), log);
+    if (n[0] > 1)
+        c->pass[c->count++] = pass_of(CF_C2C_SPLIT_COLUMNS, log_of(n[0]), log_of(n[1]) + log);
+}
+
+static conv_fft_status finish(const cf_gpu_properties *properties, cf_c2c_split_pass *p) {
+    const bool in_rows = p->form == CF_C2C_SPLIT_ROWS;
+    const tile_shape *const s = p->log_n < LOG_MIN ? &units : (in_rows ? rows : columns) + p->log_n - LOG_MIN;
+    p->threads = s->threads;
+    p->lines = s->lines;
+    if (p->log_n > LOG_MIN || (p->log_n == LOG_MIN && !in_rows))
+        p->shared = (int64_t)16 * p->lines * cf_c2c_split_line(p->log_n, in_rows ? 1 : p->lines);
+    if (p->shared > properties->shared_per_block)
+        return cf_fail(CONV_FFT_NOT_SUPPORTED,
+                       "arithmetic is FBFFT_ARITHMETIC_SPLIT (2), and lines of %lld points take %lld bytes of shared "
+                       "memory; a block of this GPU has %lld: choose FBFFT_ARITHMETIC_FP32 (1) or shorter axes",
+                       1LL << p->log_n, (long long)p->shared, (long long)properties->shared_per_block);
+    const int64_t by_shared =
+                      properties->shared_per_multiprocessor / (p->shared + properties->shared_reserved_per_block),
+                  by_registers = properties->registers_per_multiprocessor / (p->threads * s->registers);
+    p->blocks = (int)cf_max(1, cf_min(by_registers, by_shared));
+    return CONV_FFT_SUCCESS;
+}
 
 conv_fft_status cf_c2c_split_configure(const cf_fft_problem *problem, const cf_gpu_properties *properties,
                                        cf_c2c_split_config *config) {
-    cf_c2c_split_config c = {.inverse = problem->transform.inverse};
-    while ((int64_t)1 << c.log_n < problem->transform.spectrum.basis[2])
-        ++c.log_n;
-    const int shape = c.log_n - LOG_MIN;
-    c.threads = shapes[shape].threads;
-    c.lines = shapes[shape].lines;
-    c.shared = c.log_n > LOG_MIN ? (int64_t)16 * c.lines * cf_c2c_split_line(c.log_n) : 0;
-    if (c.shared > properties->shared_per_block)
-        return cf_fail(
-            CONV_FFT_NOT_SUPPORTED,
-            "arithmetic is FBFFT_ARITHMETIC_SPLIT (2), and basis[0] is %lld; that takes %lld bytes of shared "
-            "memory, and a block of this GPU has %lld: choose FBFFT_ARITHMETIC_FP32 (1)",
-            1LL << c.log_n, (long long)c.shared, (long long)properties->shared_per_block);
-    const int64_t by_shared =
-                      properties->shared_per_multiprocessor / (c.shared + properties->shared_reserved_per_block),
-                  by_registers = properties->registers_per_multiprocessor / (c.threads * shapes[shape].registers);
-    c.blocks = (int)cf_max(1, cf_min(by_registers, by_shared));
+    const int64_t *n = problem->transform.spectrum.basis;
+    cf_c2c_split_config c = {.inverse = problem->transform.inverse, .points = n[0] * n[1] * n[2]};
+    list_passes(n, &c);
+    for (int i = 0; i < c.count; ++i)
+        CF_FORWARD(finish(properties, &c.pass[i]));
     *config = c;
     return CONV_FFT_SUCCESS;
 }
 
-conv_fft_status cf_c2c_split_source(const cf_c2c_split_config *c, cf_source *source) {
+conv_fft_status cf_c2c_split_source(const cf_c2c_split_config *c, int pass, cf_source *source) {
+    const cf_c2c_split_pass *const p = &c->pass[pass];
     char tail[1024];
     cf_text t = {tail, sizeof tail, 0};
-    cf_text_add(&t,
-                "struct Config {\nstatic constexpr int LOG_N = %d, THREADS = %d, LINES = %d;\n"
-                "static constexpr bool INVERSE = %s;\n};\nCF_C2C_SPLIT_KERNEL(%d, %d)\n",
-                c->log_n, c->threads, c->lines, c->inverse ? "true" : "false", c->threads, c->blocks);
+    cf_text_add(
+        &t,
+        "struct Config {\nstatic constexpr int LOG_N = %d, THREADS = %d, LINES = %d, FORM = %d, LOG_INNER = %d;\n"
+        "static constexpr bool INVERSE = %s;\n};\nCF_C2C_SPLIT_KERNEL(%d, %d)\n",
+        p->log_n, p->threads, p->lines, p->form, p->log_inner, c->inverse ? "true" : "false", p->threads, p->blocks);
     *source = (cf_source){.name = "cf_c2c_split",
                           .options = {"--device-as-default-execution-space"},
                           .pdl_wait = true,
-                          .dynamic_shared = (size_t)c->shared};
+                          .dynamic_shared = (size_t)p->shared};
     return cf_fbfft_set_text(source, cf_c2c_split_kernel_text, &t);
 }
 
-void cf_c2c_split_describe(const cf_c2c_split_config *c, cf_text *t) {
-    cf_text_add(t, "c2c of FP32 by tensor cores, split into two FP16 numbers; lines of %lld", 1LL << c->log_n);
-    if (c->log_n > LOG_MIN)
-        cf_text_add(t, " = %d*256", 1 << (c->log_n - LOG_MIN));
-    cf_text_add(t, "; lines per block %d; threads %d; shared memory %lld bytes", c->lines, c->threads,
-                (long long)c->shared);
+void cf_c2c_split_describe(const cf_c2c_split_pass *p, cf_text *t) {
+    static const char *const forms[] = {"lines", "columns", "columns to lines"};
+    cf_text_add(t, "c2c of FP32 by tensor cores, split into two FP16 numbers; %s of %lld", forms[p->form],
+                1LL << p->log_n);
+    if (p->log_n < LOG_MIN)
+        cf_text_add(t, " by FP32 units");
+    if (p->log_n > LOG_MIN)
+        cf_text_add(t, " = %d*256", 1 << (p->log_n - LOG_MIN));
+    cf_text_add(t, "; lines per block %d; threads %d; shared memory %lld bytes", p->lines, p->threads,
+                (long long)p->shared);
 }
 
 /* ------------------------------------------------------------------------------------------------------------ plans */
 
-static conv_fft_status list_kernel(cf_c2c_split_plan *plan, cf_build_list *list) {
-    cf_source source;
-    CF_FORWARD(cf_c2c_split_source(&plan->config, &source));
-    return cf_build_list_add(list, &source, &plan->kernel, NULL);
+static conv_fft_status list_kernels(cf_c2c_split_plan *plan, cf_build_list *list) {
+    for (int i = 0; i < plan->config.count; ++i) {
+        cf_source source;
+        CF_FORWARD(cf_c2c_split_source(&plan->config, i, &source));
+        CF_FORWARD(cf_build_list_add(list, &source, &plan->kernel[i], NULL));
+    }
+    return CONV_FFT_SUCCESS;
 }
 
 static conv_fft_status build(cf_gpu *gpu, const cf_fft_problem *problem, cf_c2c_split_plan *plan) {
     cf_build_list *list = NULL;
     CF_FORWARD(cf_c2c_split_configure(problem, &gpu->properties, &plan->config));
     CF_FORWARD(cf_build_list_create(gpu, &list));
-    return cf_build_list_end(list, list_kernel(plan, list));
+    return cf_build_list_end(list, list_kernels(plan, list));
 }
 
 conv_fft_status cf_c2c_split_plan_create(cf_gpu *gpu, const cf_fft_problem *problem, cf_c2c_split_plan **result) {
@@ -101,23 +149,33 @@ conv_fft_status cf_c2c_split_plan_create(cf_gpu *gpu, const cf_fft_problem *prob
 void cf_c2c_split_plan_destroy(cf_c2c_split_plan *plan) {
     if (!plan)
         return;
-    cf_kernel_destroy(plan->kernel);
+    for (int i = 0; i < plan->config.count; ++i)
+        cf_kernel_destroy(plan->kernel[i]);
     free(plan);
+}
+
+static conv_fft_status launch(const cf_c2c_split_plan *plan, int i, const void *in, void *out, int64_t entries,
+                              struct CUstream_st *stream) {
+    const cf_c2c_split_config *c = &plan->config;
+    const cf_c2c_split_pass *p = &c->pass[i];
+    long long lines = entries * (c->points >> p->log_n);
+    float scale = i + 1 < c->count ? 1 : plan->scale;
+    const int64_t blocks = cf_ceil_div(lines, p->lines);
+    if (blocks > INT32_MAX)
+        return cf_fail(CONV_FFT_NOT_SUPPORTED, "the batch makes %lld lines; one call takes at most %lld", lines,
+                       (long long)INT32_MAX * p->lines);
+    const cf_launch shape = {{(unsigned)blocks, 1, 1}, {(unsigned)p->threads, 1, 1}, (size_t)p->shared, NULL};
+    void *parameters[] = {&in, &out, &lines, &scale};
+    return cf_kernel_launch(plan->kernel[i], &shape, parameters, stream);
 }
 
 conv_fft_status cf_c2c_split_plan_run(const cf_c2c_split_plan *plan, const void *in, void *out, int64_t entries,
                                       struct CUstream_st *stream) {
     const cf_c2c_split_config *c = &plan->config;
-    const size_t bytes = (size_t)(entries * NUMBER_BYTES) << c->log_n;
+    const size_t bytes = (size_t)(entries * c->points * NUMBER_BYTES);
     const cf_gpu_argument arguments[] = {{"in", in, bytes}, {"out", out, bytes}};
-    CF_FORWARD(cf_gpu_check_arguments(plan->kernel->gpu, arguments, 2, stream));
-    const int64_t blocks = cf_ceil_div(entries, c->lines);
-    if (blocks > INT32_MAX)
-        return cf_fail(CONV_FFT_NOT_SUPPORTED, "the batch makes %lld lines; one call takes at most %lld",
-                       (long long)entries, (long long)INT32_MAX * c->lines);
-    const cf_launch shape = {{(unsigned)blocks, 1, 1}, {(unsigned)c->threads, 1, 1}, (size_t)c->shared, NULL};
-    long long lines = entries;
-    float scale = plan->scale;
-    void *parameters[] = {&in, &out, &lines, &scale};
-    return cf_kernel_launch(plan->kernel, &shape, parameters, stream);
+    CF_FORWARD(cf_gpu_check_arguments(plan->kernel[0]->gpu, arguments, 2, stream));
+    for (int i = 0; i < c->count; ++i)
+        CF_FORWARD(launch(plan, i, i == 0 ? in : out, out, entries, stream));
+    return CONV_FFT_SUCCESS;
 }

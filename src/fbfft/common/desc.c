@@ -13,7 +13,9 @@
 enum {
     LONGEST_AXIS = 256,
     LONGEST_LINE = 16384, /* of rank 1 */
-    SPLIT_MIN_LINE = 256,
+    SPLIT_MIN_AXIS = 256,
+    SPLIT_MAX_AXIS = 4096, /* of axes before the last */
+    SPLIT_MAX_LINE = 1 << 24,
     FP16_MAX_LINE = 1 << 24,
     FP16_MIN_AXIS = 32, /* of rank 2 */
     FP16_MAX_AXIS = 2048
@@ -36,6 +38,7 @@ typedef struct dense_form {
     const char *dtype_name, *ranks;
     int max_rank;
     int64_t min_points, max_points; /* of an axis */
+    int64_t max_last;               /* of the last axis */
 } dense_form;
 
 static dense_form fp16_form(int rank) {
@@ -45,23 +48,25 @@ static dense_form fp16_form(int rank) {
                         .ranks = "1 or 2",
                         .max_rank = 2,
                         .min_points = rank == 1 ? 2 : FP16_MIN_AXIS,
-                        .max_points = rank == 1 ? FP16_MAX_LINE : FP16_MAX_AXIS};
+                        .max_points = FP16_MAX_AXIS,
+                        .max_last = rank == 1 ? FP16_MAX_LINE : FP16_MAX_AXIS};
 }
-static dense_form split_form(void) {
+static dense_form split_form(int rank) {
     return (dense_form){.where = "arithmetic is FBFFT_ARITHMETIC_SPLIT (2)",
                         .dtype = CONV_FFT_FP32,
                         .dtype_name = "CONV_FFT_FP32",
-                        .ranks = "1",
-                        .max_rank = 1,
-                        .min_points = SPLIT_MIN_LINE,
-                        .max_points = LONGEST_LINE};
+                        .ranks = "1 to 3",
+                        .max_rank = CONV_FFT_MAX_RANK,
+                        .min_points = SPLIT_MIN_AXIS,
+                        .max_points = SPLIT_MAX_AXIS,
+                        .max_last = rank == 1 ? SPLIT_MAX_LINE : LONGEST_LINE};
 }
 
 static conv_fft_status check_dense_axis(const fbfft_desc *d, int a, const dense_form *f) {
-    const int64_t n = d->basis[a];
-    CF_REQUIRE(is_power_of_two(n) && n >= f->min_points && n <= f->max_points,
+    const int64_t n = d->basis[a], longest = a + 1 < d->rank ? f->max_points : f->max_last;
+    CF_REQUIRE(is_power_of_two(n) && n >= f->min_points && n <= longest,
                "basis[%d] is %lld; it must be a power of two in %lld to %lld where %s", a, (long long)n,
-               (long long)f->min_points, (long long)f->max_points, f->where);
+               (long long)f->min_points, (long long)longest, f->where);
     CF_REQUIRE(d->extent[a] == 0 || d->extent[a] == n, "extent[%d] is %lld; it must be 0 or %lld, the basis, where %s",
                a, (long long)d->extent[a], (long long)n, f->where);
     CF_REQUIRE(d->size[a] == 0 || d->size[a] == n, "size[%d] is %lld; it must be 0 or %lld, the basis, where %s", a,
@@ -120,7 +125,7 @@ static conv_fft_status check_spectrum(const fbfft_desc *d) {
     CF_FORWARD(check_arithmetic(d));
     if (d->spectrum != CONV_FFT_FP16 && d->arithmetic != FBFFT_ARITHMETIC_SPLIT)
         return CONV_FFT_SUCCESS;
-    const dense_form form = d->spectrum == CONV_FFT_FP16 ? fp16_form(d->rank) : split_form();
+    const dense_form form = d->spectrum == CONV_FFT_FP16 ? fp16_form(d->rank) : split_form(d->rank);
     return check_dense(d, &form);
 }
 
@@ -161,9 +166,10 @@ static conv_fft_status check_reflection(int a, int64_t size, int64_t reach, int6
 }
 
 static conv_fft_status resolve_axis(const fbfft_desc *d, int a, int64_t *basis, cf_axis_window *axis) {
-    const int64_t longest = d->spectrum == CONV_FFT_FP16 ? FP16_MAX_LINE
-                            : d->rank == 1               ? LONGEST_LINE
-                                                         : LONGEST_AXIS,
+    const bool on_tensor_cores = d->spectrum == CONV_FFT_FP16 || d->arithmetic == FBFFT_ARITHMETIC_SPLIT;
+    const int64_t longest = on_tensor_cores ? FP16_MAX_LINE
+                            : d->rank == 1  ? LONGEST_LINE
+                                            : LONGEST_AXIS,
                   n = d->basis[a];
     CF_REQUIRE(n >= 1 && n <= longest && is_basis(n),
                "basis[%d] is %lld; it must be a product of 2, 3, 5 and 7 in 1 to %lld", a, (long long)n,

@@ -216,40 +216,45 @@ static void add_budget(cf_text *t, const cf_fft_passes *passes, const cf_gpu_pro
 
 /* --------------------------------------------------------------------------- pairs of FP16, and split FP32 numbers */
 
-/* Only memory is counted. Products on tensor cores are far from their rate. */
-static void add_c2c_fp16(cf_text *t, const cf_fft_problem *p, const cf_gpu_properties *properties, int64_t batch) {
-    cf_c2c_fp16_config c;
-    cf_c2c_fp16_configure(p, properties, &c);
-    const double bytes = 8.0 * (double)batch * (double)p->transform.spectrum.columns * (double)c.points,
-                 copy = bytes / cf_fft_rates_of(properties, p->transform.spectrum.dtype).memory;
-    const int kernels = c.count;
+static void add_c2c_heading(cf_text *t, int kernels) {
     cf_text_add(t, "\n%s\n",
-                c.count == 1 ? "One kernel: a block holds whole lines, so memory is read and written once."
+                kernels == 1 ? "One kernel: a block holds whole lines, so memory is read and written once."
                              : "A line or plane is too large for a block: each kernel reads and writes all of it.");
-    for (int i = 0; i < c.count; ++i) {
-        cf_text_add(t, "\nkernel %d: ", i + 1);
-        cf_c2c_fp16_describe(&c.pass[i], t);
-        cf_text_add(t, "\n    blocks     %d at a time on a multiprocessor\n", c.pass[i].blocks);
-    }
+}
+/* Only memory is counted. Products on tensor cores are far from their rate. number: bytes of a complex number. */
+static void add_c2c_budget(cf_text *t, const cf_fft_problem *p, const cf_gpu_properties *properties, int64_t batch,
+                           int kernels, double number) {
+    const int64_t *n = p->transform.spectrum.basis;
+    const double points = (double)batch * (double)p->transform.spectrum.columns * (double)(n[0] * n[1] * n[2]),
+                 bytes = 2 * number * points,
+                 copy = bytes / cf_fft_rates_of(properties, p->transform.spectrum.dtype).memory;
     cf_text_add(t, "\nbudget        %.2f MB read and as many written, by %d %s\n", bytes / 2e6, kernels,
                 kernels > 1 ? "kernels each" : "kernel");
     cf_text_add(t, "at least %.4f ms; a copy of the same bytes takes %.4f ms, %.2f of it\n", copy * 1e3 * kernels,
                 copy * 1e3, 1.0 / kernels);
 }
 
-static conv_fft_status add_c2c_split(cf_text *t, const cf_fft_problem *p, const cf_gpu_properties *properties,
-                                     int64_t batch) {
-    cf_c2c_split_config c;
-    CF_FORWARD(cf_c2c_split_configure(p, properties, &c));
-    const double bytes = 16.0 * (double)batch * (double)(p->transform.spectrum.columns << c.log_n);
-    cf_text_add(t, "\nOne kernel: a block holds whole lines, so memory is read and written once.\n\nkernel 1: ");
-    cf_c2c_split_describe(&c, t);
-    cf_text_add(
-        t,
-        "\n    blocks     %d at a time on a multiprocessor\n\nbudget        %.2f MB read and as many written, by 1 "
-        "kernel\nat least %.4f ms, the time of a copy of the same bytes\n",
-        c.blocks, bytes / 2e6, bytes / cf_fft_rates_of(properties, CONV_FFT_FP32).memory * 1e3);
-    return CONV_FFT_SUCCESS;
+static void add_c2c_fp16(cf_text *t, const cf_fft_problem *p, const cf_gpu_properties *properties, int64_t batch) {
+    cf_c2c_fp16_config c;
+    cf_c2c_fp16_configure(p, properties, &c);
+    add_c2c_heading(t, c.count);
+    for (int i = 0; i < c.count; ++i) {
+        cf_text_add(t, "\nkernel %d: ", i + 1);
+        cf_c2c_fp16_describe(&c.pass[i], t);
+        cf_text_add(t, "\n    blocks     %d at a time on a multiprocessor\n", c.pass[i].blocks);
+    }
+    add_c2c_budget(t, p, properties, batch, c.count, 4);
+}
+
+static void add_c2c_split(cf_text *t, const cf_fft_problem *p, const cf_c2c_split_config *c,
+                          const cf_gpu_properties *properties, int64_t batch) {
+    add_c2c_heading(t, c->count);
+    for (int i = 0; i < c->count; ++i) {
+        cf_text_add(t, "\nkernel %d: ", i + 1);
+        cf_c2c_split_describe(&c->pass[i], t);
+        cf_text_add(t, "\n    blocks     %d at a time on a multiprocessor\n", c->pass[i].blocks);
+    }
+    add_c2c_budget(t, p, properties, batch, c->count, 8);
 }
 
 conv_fft_status cf_fft_explain(const cf_fft_problem *p, const cf_gpu_properties *properties, int64_t batch,
@@ -265,8 +270,11 @@ conv_fft_status cf_fft_explain(const cf_fft_problem *p, const cf_gpu_properties 
         return CONV_FFT_SUCCESS;
     }
     if (p->c2c_split) {
+        cf_c2c_split_config c;
+        CF_FORWARD(cf_c2c_split_configure(p, properties, &c));
         add_heading(t, p, properties, batch);
-        return add_c2c_split(t, p, properties, batch);
+        add_c2c_split(t, p, &c, properties, batch);
+        return CONV_FFT_SUCCESS;
     }
     CF_FORWARD(cf_fft_passes_of(p, properties, &passes));
     add_heading(t, p, properties, batch);

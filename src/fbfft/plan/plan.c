@@ -34,8 +34,11 @@ static conv_fft_status create_c2c_fp16(cf_gpu *gpu, fbfft_plan *plan) {
 static conv_fft_status create_c2c_split(cf_gpu *gpu, fbfft_plan *plan) {
     CF_FORWARD(cf_c2c_split_plan_create(gpu, &plan->problem, &plan->c2c_split));
     cf_text text = {plan->description, sizeof plan->description, 0};
-    cf_c2c_split_describe(&plan->c2c_split->config, &text);
-    cf_text_add(&text, "; registers %d", plan->c2c_split->kernel->registers);
+    for (int i = 0; i < plan->c2c_split->config.count; ++i) {
+        cf_text_add(&text, "%s", i ? "\n" : "");
+        cf_c2c_split_describe(&plan->c2c_split->config.pass[i], &text);
+        cf_text_add(&text, "; registers %d", plan->c2c_split->kernel[i]->registers);
+    }
     return CONV_FFT_SUCCESS;
 }
 
