@@ -101,7 +101,8 @@ static size_t choose_openers(const bench_session *run, const bench_job *job, ope
         return count;
     }
     for (opener *const *baseline = job->gpu ? gpu_baselines : cpu_baselines; *baseline; baseline++)
-        openers[count++] = *baseline;
+        if (!run->o->no_direct || *baseline != bench_direct_open)
+            openers[count++] = *baseline;
     return count;
 }
 

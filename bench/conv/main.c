@@ -53,6 +53,7 @@ static const char help[] =
     "  --max-gflop X   reduce the batch, then the channels, until a direct pass needs at most X GFLOP. The name of\n"
     "                  the case then says so (L2-b2, L2-b1-c32). A case that stays larger runs without baselines\n"
     "                  (default: no limit)\n"
+    "  --no-direct     leave out the direct loops, which take long\n"
     "  --list          print the cases and their direct GFLOP for each pass, and run nothing\n"
     "  --help          print this text\n";
 
@@ -140,6 +141,7 @@ static const option_rule rules[] = {
     {'o', OPTION_TEXT, "out", AT(out), 0, 0, NULL, NULL},
     {'S', OPTION_POSITIVE, "seconds", AT(seconds), 0, 0, NULL, NULL},
     {'g', OPTION_POSITIVE, "max-gflop", AT(max_gflop), 0, 0, NULL, NULL},
+    {'N', OPTION_FLAG, "no-direct", AT(no_direct), 0, 0, NULL, NULL},
     {'l', OPTION_FLAG, "list", AT(list), 0, 0, NULL, NULL},
     {0, OPTION_FLAG, NULL, 0, 0, 0, NULL, NULL},
 };

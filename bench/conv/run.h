@@ -20,7 +20,7 @@ typedef struct bench_options {
     const char *out, *commit;          /* NULL: the standard output; what git says */
     double seconds, search, max_gflop; /* seconds 0: the default of the device */
     double minutes;                    /* 0: no limit */
-    bool tune, choice, families, stages, resume, prepare_only, list, verbose;
+    bool tune, choice, families, stages, resume, prepare_only, list, verbose, no_direct;
 } bench_options;
 
 /* False: a measurement is missing or gave a wrong result. Messages have been written. */

@@ -6,8 +6,8 @@ import pathlib
 import re
 
 COLUMNS = "suite,case,pass,precision,layout,impl,ms,workspace_bytes,rel_l2,strategy".split(",")
-SUITES = ["fft", "table4", "nets", "dense16", "grid", "volumes", "signals", "depthwise", "causal", "longconv",
-          "torch-depthwise", "torch-longconv", "steps"]
+SUITES = ["fft", "table4", "nets", "mixed", "dense16", "grid", "volumes", "signals", "depthwise", "causal", "longconv",
+          "torch-mixed", "torch-table4", "torch-nets", "torch-depthwise", "torch-longconv", "steps"]
 PASSES = ["fprop", "bprop", "accgrad", "backward", "r2c", "c2r", "c2c", "forward", "forward-graph", "bprop-graph",
           "accgrad-graph", "training", "training-graph", "step", "step-graph", "step-gpus1", "step-gpus2"]
 HALVES = ["bprop", "accgrad"]
@@ -150,8 +150,9 @@ def in_order(runs):
 
 def suite_files(suite):
     """The files of a suite's layers."""
+    suite = suite.removeprefix("torch-")
     return [NETWORKS / (name + ".txt")
-            for name in {"nets": OF_NETS, "dense16": ["dense16", *OF_NETS]}.get(suite, [suite.removeprefix("torch-")])]
+            for name in {"nets": OF_NETS, "dense16": ["dense16", *OF_NETS]}.get(suite, [suite])]
 
 
 def file_order(suite):

@@ -156,7 +156,7 @@ conv_fft_status cf_cpu_create(int threads, conv_fft_log_level level, cf_device *
     describe_threads(cpu->base.threads, &processors, thread_text, sizeof thread_text);
     snprintf(cpu->description, sizeof cpu->description, "CPU, %s, %s, %s", cpu->kernels->name, thread_text, blas);
     if (!cpu->base.has_blas)
-        cf_log(level, CONV_FFT_LOG_WARNING, "OpenBLAS was not found; products of many channels will be slow");
+        cf_log(level, CONV_FFT_LOG_WARNING, "%s; products of many channels will be slow", blas);
     *device = &cpu->base;
     return CONV_FFT_SUCCESS;
 }

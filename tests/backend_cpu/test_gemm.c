@@ -130,7 +130,10 @@ static void products(void) {
                                          {8, 1, 64, 72},
                                          {8, 257, 16, 8},
                                          {8, 8, 64, 24},
-                                         {8, 7, 72, 8}};
+                                         {8, 7, 72, 8},
+                                         /* forward: transposed blocks of w */
+                                         {8, 100, 24, 8},
+                                         {8, 35, 136, 72}};
     generator g = test_generator(3);
     for (size_t i = 0; i < sizeof extents / sizeof extents[0]; ++i)
         for (int which = 0; which < 24; ++which) {
@@ -248,6 +251,31 @@ static void test_other_openmp(void **state) {
 #endif
 }
 
+/* An OpenBLAS that is serial or lacks functions is not used. The description says so if there is no other. */
+static void test_refused(void **state) {
+    static const char *const cases[][2] = {{FAKES "/serial_openblas", "is serial"},
+                                           {FAKES "/lacking_openblas", "lacks functions"}};
+    cf_cpu_device *const own = device;
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        cf_device *other = NULL;
+        assert_int_equal(setenv("CONV_FFT_LIBRARY_PATH", cases[i][0], 1), 0);
+        assert_int_equal(cf_cpu_create(2, CONV_FFT_LOG_SILENT, &other), CONV_FFT_SUCCESS);
+        unsetenv("CONV_FFT_LIBRARY_PATH");
+        const bool named = strstr(cf_cpu_description(other), cases[i][0]) != NULL;
+        assert_int_equal(named, strstr(cf_cpu_description(other), cases[i][1]) != NULL);
+        assert_int_equal(named, !other->has_blas);
+        device = (cf_cpu_device *)other;
+        device->blas = (cf_blas){0}; /* as if there were no other */
+        device->base.has_blas = false;
+        generator g = test_generator(8 + i);
+        const cf_cgemm_desc d = {.variant = CF_CGEMM_BLAS, .bins = 3, .in_columns = 20, .out_columns = 30};
+        check_product(&g, d, 1, 25, false);
+        device = own;
+        cf_cpu_destroy(other);
+    }
+}
+
 int main(void) {
     cf_device *base = NULL;
     if (cf_cpu_create(2, CONV_FFT_LOG_WARNING, &base) != CONV_FFT_SUCCESS)
@@ -255,7 +283,7 @@ int main(void) {
     device = (cf_cpu_device *)base;
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_products), cmocka_unit_test(test_large_product), cmocka_unit_test(test_long_sums),
-        cmocka_unit_test(test_settings), cmocka_unit_test(test_other_openmp),
+        cmocka_unit_test(test_settings), cmocka_unit_test(test_other_openmp),  cmocka_unit_test(test_refused),
     };
     const int failures = cmocka_run_group_tests(tests, NULL, NULL);
     cf_cpu_destroy(base);

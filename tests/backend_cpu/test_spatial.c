@@ -167,6 +167,32 @@ static void test_few_channels(void **state) {
     with_each_set_of_kernels(check_few_channels);
 }
 
+/* Tiles of whole rows. Kernels beside short rows: even, longer than two rows, and of one tap. */
+static void check_whole_rows(void) {
+    generator g = test_generator(1);
+    for (int columns = 1; columns <= 16; columns++) {
+        const int taps = (int)random_int(&g, 1, 2 * columns + 3), before = (int)random_int(&g, 0, taps - 1),
+                  groups = random_once_in(&g, 3) ? 2 : 31;
+        char line[256];
+        snprintf(line, sizeof line,
+                 "in=%dx%dx2x%dx%d out=%d groups=%d kernel=2x3x%d pad=1:0x1:1x%d:%d layout=%s dtype=%s",
+                 groups == 2 ? 31 : 3, groups, (int)random_int(&g, 1, 9), columns, groups, groups, taps, before,
+                 taps - 1 - before, random_once_in(&g, 4) ? "last" : "first", random_once_in(&g, 4) ? "fp64" : "fp32");
+        const conv_fft_problem p = test_problem(line);
+        for (int pass = 0; pass < 2; pass++) {
+            const cf_convolution_desc desc = test_convolution(&p, pass);
+            assert_int_equal(has_whole_rows(device_context()->device, &desc), columns <= CF_TILE_MAX_ROW);
+        }
+        case_begin(line, NULL);
+        check_layer(&p, &g);
+    }
+}
+
+static void test_whole_rows(void **state) {
+    NEED_DEVICE(state);
+    with_each_set_of_kernels(check_whole_rows);
+}
+
 /* ----------------------------------------------------------------------------------------------------- few samples */
 
 /* Layers whose packed weights, or sums of gw, stay in the caches in all passes. */
@@ -418,6 +444,7 @@ int main(void) {
         cmocka_unit_test(test_workspace_limit),   cmocka_unit_test(test_workspace_of_large_layers),
         cmocka_unit_test(test_long_sums),         cmocka_unit_test(test_threads_give_the_same_bits),
         cmocka_unit_test(test_refusals),          cmocka_unit_test(test_few_samples),
+        cmocka_unit_test(test_whole_rows),
     };
     return cmocka_run_group_tests(tests, device_cpu_setup, device_teardown);
 }

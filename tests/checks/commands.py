@@ -32,7 +32,7 @@ NOT_EXECUTED = [
     (r"build/release/bench/bench_tuning --exhaustive", "takes long without a GPU"),
     (r'python -c "import torch', "needs torch"),
     (r"pytest -n", "needs pytest-xdist"),
-    (r"(python3? )?(bindings/python/bench/)?(bench_torch|amp_parity)\.py", "needs torch and a GPU"),
+    (r"(python3? )?(bindings/python/bench/)?(bench_torch|amp_parity|cpu_layers)\.py", "needs torch"),
     (r"python -m conv_fft.record ", "needs torch: bindings/python/tests/test_torch_convert.py"),
     (r"bindings/python/examples/train.py ", "needs torch: bindings/python/tests/test_torch_examples.py"),
     (r"python -m conv_fft\b|.*conv_fft\.data_folder", "needs the wheel: bindings/python/tests/test_package.py"),

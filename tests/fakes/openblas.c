@@ -4,6 +4,10 @@
 #include "cpu/gemm/openblas.h"
 #include "fake.h"
 
+#ifndef FAKE_OPENBLAS_PARALLEL
+#define FAKE_OPENBLAS_PARALLEL 2
+#endif
+
 fake_openblas fake_openblas_state;
 /* LeakSanitizer cannot read memory of this kind that a library gets only while threads run, so it is part of theirs. */
 static _Thread_local __attribute__((tls_model("initial-exec"))) int threads = FAKE_OPENBLAS_THREADS;
@@ -13,11 +17,11 @@ int omp_get_max_threads(void);
 int openblas_get_parallel(void);
 int openblas_get_num_threads(void);
 char *openblas_get_config(void);
-cf_blas_gemm cblas_cgemm, cblas_zgemm;
+cf_blas_gemm cblas_cgemm;
 
 void omp_set_num_threads(int number) { threads = number; }
 int omp_get_max_threads(void) { return threads; }
-int openblas_get_parallel(void) { return 2; }
+int openblas_get_parallel(void) { return FAKE_OPENBLAS_PARALLEL; }
 int openblas_get_num_threads(void) { return threads; }
 
 char *openblas_get_config(void) {
@@ -37,7 +41,10 @@ void cblas_cgemm(int order, int transpose_a, int transpose_b, int m, int n, int 
             ((float *)c)[2 * i * ldc + j] = 0;
 }
 
+#ifndef FAKE_LACKS_ZGEMM
+cf_blas_gemm cblas_zgemm;
 void cblas_zgemm(int order, int transpose_a, int transpose_b, int m, int n, int k, const void *alpha, const void *a,
                  int lda, const void *b, int ldb, const void *beta, void *c, int ldc) {
     cblas_cgemm(order, transpose_a, transpose_b, m, 2 * n, k, alpha, a, lda, b, ldb, beta, c, 2 * ldc);
 }
+#endif

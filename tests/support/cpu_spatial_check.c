@@ -9,6 +9,10 @@ bool has_positions_as_vectors(const cf_device *device, const cf_convolution_desc
     return c.positions_are_vectors;
 }
 
+bool has_whole_rows(const cf_device *device, const cf_convolution_desc *desc) {
+    return cf_convolution_blocks(device, desc).whole_rows;
+}
+
 bool packs_once(cf_device *device, const cf_convolution_desc *desc) {
     cf_convolution *c;
     if (cf_cpu_convolution_create(device, desc, &c) != CONV_FFT_SUCCESS)

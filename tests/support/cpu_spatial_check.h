@@ -11,6 +11,9 @@ cf_convolution_desc test_convolution(const conv_fft_problem *problem, int pass);
 /** Whether positions are vectors, and whether their rows are joined. */
 bool has_positions_as_vectors(const cf_device *device, const cf_convolution_desc *desc, bool *joined);
 
+/** Whether a tile has a whole row. */
+bool has_whole_rows(const cf_device *device, const cf_convolution_desc *desc);
+
 /** Whether packed weights, or the sums of their gradient, stay in the caches. */
 bool packs_once(cf_device *device, const cf_convolution_desc *desc);
 

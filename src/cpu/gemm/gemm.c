@@ -109,13 +109,9 @@ enum {
 };
 
 /* Rows up to which products without packed factors are faster than those of a BLAS, and the bytes of the weights of a
- * bin, which should stay in a core's second-level cache. Forward, the numbers of each vector of sums are added. That
- * takes too long for short sums. */
+ * bin, which should stay in a core's second-level cache. */
 static bool has_few_rows(const cf_cpu_device *device, const cf_cgemm_desc *desc, int64_t rows) {
-    const int64_t in = desc->in_columns, out = desc->out_columns, max_bytes = 256 << 10,
-                  max_rows = desc->kind != CF_CGEMM_FORWARD ? 256
-                             : in < 64                      ? 4
-                                                            : 32;
+    const int64_t in = desc->in_columns, out = desc->out_columns, max_bytes = 256 << 10, max_rows = 256;
     return cf_real(device->kernels, desc->dtype)->few_rows && rows > 0 && rows <= max_rows &&
            in % CF_PRODUCT_CHANNELS == 0 && out % CF_PRODUCT_CHANNELS == 0 &&
            in * out * 2 * (int64_t)cf_dtype_bytes(desc->dtype) <= max_bytes;

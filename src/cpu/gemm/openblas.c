@@ -59,8 +59,13 @@ static bool find_openmp(void *library, cf_blas *blas) {
     return blas->set_openmp_threads && blas->get_openmp_threads;
 }
 
+static bool refuse(const char *path, const char *reason, char *text, size_t bytes) {
+    snprintf(text, bytes, "no OpenBLAS: %s %s", path, reason);
+    return false;
+}
+
 /* A library that was opened is never closed: OpenBLAS may have started threads, which must not lose their code. The
- * loader gives further devices the same copy. */
+ * loader gives further devices the same copy. `text` says what was found. */
 static bool try_library(cf_blas *blas, const char *path, char *text, size_t bytes) {
     void *const library = open_library(path);
     if (!library)
@@ -72,12 +77,14 @@ static bool try_library(cf_blas *blas, const char *path, char *text, size_t byte
     CF_LOOK_UP(get_parallel, library, "openblas_get_parallel");
     CF_LOOK_UP(get_threads, library, "openblas_get_num_threads");
     if (!found.cgemm || !found.zgemm || !get_parallel || !get_threads)
-        return false;
+        return refuse(path, "lacks functions", text, bytes);
     /* 0: serial. Its packing buffers have no lock, so two calls at once, ours or the caller's, give wrong products
      * (seen with Debian's 0.3.21). 1: threads of its own. 2: OpenMP, which starts no threads if the calling
      * thread says so. */
-    if (get_parallel() == 0 || (get_parallel() == 2 && !find_openmp(library, &found)))
-        return false;
+    if (get_parallel() == 0)
+        return refuse(path, "is serial", text, bytes);
+    if (get_parallel() == 2 && !find_openmp(library, &found))
+        return refuse(path, "has no OpenMP library", text, bytes);
     found.own_threads = get_parallel() == 1 && get_threads() > 1;
     *blas = found;
     describe(library, path, text, bytes);
@@ -100,11 +107,11 @@ static bool try_folders(cf_blas *blas, const char *folders, char *text, size_t b
 
 void cf_blas_open(cf_blas *blas, char *text, size_t bytes) {
     *blas = (cf_blas){0};
+    snprintf(text, bytes, "no OpenBLAS");
     const char *const folders = cf_environment("CONV_FFT_LIBRARY_PATH");
     if (folders && try_folders(blas, folders, text, bytes))
         return;
     for (size_t i = 0; i < sizeof candidates / sizeof candidates[0]; ++i)
         if (try_library(blas, candidates[i], text, bytes))
             return;
-    snprintf(text, bytes, "no OpenBLAS");
 }

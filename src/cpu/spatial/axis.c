@@ -83,6 +83,13 @@ double cf_signal_products(const cf_convolution_axis *a) {
     return inside;
 }
 
+bool cf_has_whole_rows(const cf_convolution *c) {
+    const cf_convolution_axis *const a = &c->desc.axis[2];
+    return c->channelwise && c->desc.kind != CF_CGEMM_BACKWARD_WEIGHTS && a->stride == 1 && a->dilation == 1 &&
+           a->input == a->output && a->output <= CF_TILE_MAX_ROW && a->origin <= 0 && a->origin + a->taps > 0 &&
+           (cf_is_gradient_of_signal(c) || a->mode == CONV_FFT_PAD_ZEROS);
+}
+
 /* Position j and tap t read coordinate origin + offset[t] + j * pace. */
 static void find_padding(const cf_axis_window *window, int64_t origin, cf_lattice *l) {
     for (int t = 0; t < l->taps; ++t) {

@@ -17,6 +17,9 @@
  *
  * CHANNELWISE, for depthwise layers: a vector has one channel of several groups, or of several samples.
  *
+ * WHOLE ROWS, for y and gx of depthwise layers whose rows are short, and as long as those of the signal: a tile has all
+ * positions of a row as lanes, and a whole row of the signal. Products with padding are left out, so none is packed.
+ *
  * POSITIONS AS VECTORS, for y and gx of few channels: lanes are channels of the result, vectors are neighbouring
  * positions. The packed signal is planar: [channel][axis 0][axis 1][axis 2]. So are the sums of a task. Where position
  * (y + 1, x) reads one row after (y, x), the rows of a plane are JOINED: a vector may begin in one row and end in the
@@ -75,6 +78,7 @@ struct cf_convolution {
     cf_convolution_desc desc;
     size_t real; /* bytes of a number */
     bool channelwise, samples_are_lanes, positions_are_vectors, rows_joined;
+    bool whole_rows;         /* channelwise y, gx: a tile has all of a row and of the signal's row, see axis.c */
     int64_t summed, own;     /* channels of a group: of the packed signal, of the vectors of the weights */
     int64_t vectors, block;  /* of a tile, and their numbers */
     int64_t side;            /* channels of a packed block; channelwise: of a vector */
@@ -144,6 +148,8 @@ conv_fft_status cf_spatial_numbers(int64_t count, int64_t **memory);
 conv_fft_status cf_make_axis(cf_convolution *c, int axis);
 /* Pairs of an output and a tap of an axis that read the signal, not padding with zeros. */
 double cf_signal_products(const cf_convolution_axis *axis);
+/* Whether rows are short, as long as those of the signal, and read all of these: for tiles of whole rows. */
+bool cf_has_whole_rows(const cf_convolution *c);
 /* The longest stretch of each phase with neighbouring indices. */
 conv_fft_status cf_find_inside(cf_packed_axis *packed);
 /* create.c. What stands in vectors and in packed blocks. The rest is zero. */

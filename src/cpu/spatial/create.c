@@ -45,9 +45,11 @@ static conv_fft_status make_tap_offsets(cf_convolution *c) {
                                 *const x = &c->lattice[2][i % c->lattices[2]];
         for (int64_t t = 0; t < (int64_t)z->taps * y->taps * x->taps; ++t, ++count) {
             const int64_t tz = t / x->taps / y->taps, ty = t / x->taps % y->taps, tx = t % x->taps;
-            c->a_offset[count] =
-                ((z->tap[tz] * axis[1].taps + y->tap[ty]) * axis[2].taps + x->tap[tx]) * cf_tap_numbers(c);
-            c->b_offset[count] = place_of(c, z->offset[tz], y->offset[ty], x->offset[tx]);
+            /* Of whole rows: of the tap without a shift, and of the signal's first element. */
+            const int64_t tap = c->whole_rows ? -axis[2].origin : x->tap[tx],
+                          column = c->whole_rows ? c->axis[2].inside[0][0] : x->offset[tx];
+            c->a_offset[count] = ((z->tap[tz] * axis[1].taps + y->tap[ty]) * axis[2].taps + tap) * cf_tap_numbers(c);
+            c->b_offset[count] = place_of(c, z->offset[tz], y->offset[ty], column);
         }
     }
     return CONV_FFT_SUCCESS;
@@ -149,7 +151,7 @@ static void choose_positions(cf_convolution *c) {
     const cf_convolution_axis *const axis = c->desc.axis;
     const cf_sum_tiles *const tiles = c->kernels->tiles;
     cf_convolution other = *c;
-    other.channelwise = false;
+    other.channelwise = other.whole_rows = false;
     other.positions_are_vectors = other.planar = true;
     other.blocks = cf_ceil_div(c->own, tiles->lanes[1]);
     other.block = cf_ceil_div(c->own, other.blocks);
@@ -203,6 +205,7 @@ cf_convolution cf_convolution_blocks(const cf_device *device, const cf_convoluti
     c->column = c->planar ? 1 : c->side;
     c->blocks = cf_ceil_div(c->own, c->block);
     c->sides = c->channelwise ? 1 : cf_ceil_div(c->summed, c->side);
+    c->whole_rows = cf_has_whole_rows(c);
     if (is_weights(c))
         choose_sliding(c);
     else

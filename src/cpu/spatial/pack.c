@@ -117,13 +117,26 @@ static void copy_row(const cf_convolution *c, const cf_piece *piece, int64_t at,
                     (high - low) * real);
 }
 
+/* Planes that follow those of these lanes are most likely packed next. They are read side by side, which the processor
+ * does not foresee. */
+static void prefetch_next(const cf_piece *planes) {
+    const int64_t bytes = (int64_t)cf_dtype_bytes(planes->dtype), all = planes->lanes * planes->elements * bytes;
+    const uintptr_t next = (uintptr_t)planes->data + (uintptr_t)(planes->offset[0] * bytes + all);
+    if (planes->lanes == 1 || planes->step != 1 || planes->offset[1] - planes->offset[0] != planes->elements)
+        return;
+    for (int64_t i = 0; i < all; i += 64)
+        __builtin_prefetch((const void *)(next + (uintptr_t)i), 0, 2);
+}
+
 void cf_pack_lanes(const cf_convolution *c, const cf_tensor *tensor, const void *data, const cf_lanes *lanes,
                    const int64_t at[3], void *to) {
     const size_t row_bytes = (size_t)(c->axis[2].phases * c->extent[2] * c->column) * c->real;
     if (c->plane_place) {
         cf_piece plane = piece_of(tensor, data, 0, lanes, tensor->axis_stride[2], c->plane_elements);
         plane.place = c->plane_place;
-        memset(to, 0, (size_t)cf_packed_block(c) * c->real);
+        prefetch_next(&plane);
+        if (!c->whole_rows || lanes->count < c->side) /* tiles of whole rows read no padding */
+            memset(to, 0, (size_t)cf_packed_block(c) * c->real);
         c->kernels->load(to, 0, &plane);
         return;
     }
@@ -259,5 +272,10 @@ void cf_pack_channelwise_weights(const cf_convolution *c, const void *w, int64_t
                                                cf_min(c->block, c->desc.groups - block * c->block));
     if (lanes.count < c->block)
         memset(to, 0, (size_t)(c->taps * c->block) * c->real);
-    pack_taps(c, w, &lanes, 0, 1, c->block, to);
+    if (!cf_has_dense_taps(c)) {
+        pack_taps(c, w, &lanes, 0, 1, c->block, to);
+        return;
+    }
+    const cf_piece taps = piece_of(t, w, 0, &lanes, 1, c->taps);
+    c->kernels->load(to, c->block, &taps);
 }

@@ -32,7 +32,8 @@ static seconds predict(const cf_convolution *c) {
         inputs *= (double)d->axis[a].input;
         outputs *= (double)d->axis[a].output;
         taps *= (double)d->axis[a].taps;
-        if (!weights && !c->positions_are_vectors && (a < 2 || (!c->channelwise && c->summed >= CF_MIN_CLIPPED)))
+        if (!weights && !c->positions_are_vectors &&
+            (a < 2 || c->whole_rows || (!c->channelwise && c->summed >= CF_MIN_CLIPPED)))
             share *= cf_signal_products(&d->axis[a]) / ((double)d->axis[a].taps * (double)d->axis[a].output);
     }
     const double planes = (double)d->batch * (double)d->groups, of_vectors = vector_products(c),

@@ -37,7 +37,10 @@ static void add_positions(const cf_convolution *c, cf_sum_tile *tile, const char
 /* sums += the products of the taps [from, to) of the part with positions [x, end) of row (z, y). */
 static void add_row(const cf_convolution *c, const cf_signal_part *p, cf_sum_tile *tile, const char *row, char *sums,
                     int64_t from, int64_t to, int64_t x, int64_t end) {
-    const cf_sum_tile_kind kind = c->channelwise ? CF_TILE_OWN : c->planar ? CF_TILE_NEAR : CF_TILE_APART;
+    const cf_sum_tile_kind kind = c->whole_rows    ? CF_TILE_ROW
+                                  : c->channelwise ? CF_TILE_OWN
+                                  : c->planar      ? CF_TILE_NEAR
+                                                   : CF_TILE_APART;
     tile->inner = to - from;
     if (c->positions_are_vectors) {
         tile->a_offset = p->b_offset + from;
@@ -45,7 +48,7 @@ static void add_row(const cf_convolution *c, const cf_signal_part *p, cf_sum_til
         add_positions(c, tile, row, sums, end);
         return;
     }
-    const int64_t lanes = cf_sum_tile_lanes(c, end - x);
+    const int64_t lanes = c->whole_rows ? end : cf_sum_tile_lanes(c, end - x);
     tile->a_offset = p->a_offset + from;
     tile->b_offset = p->b_offset + from;
     for (; x < end; x += lanes) {
@@ -53,6 +56,16 @@ static void add_row(const cf_convolution *c, const cf_signal_part *p, cf_sum_til
         tile->c = sums + x * c->block * (int64_t)c->real;
         c->kernels->tiles->sum[kind][c->vectors - 1][cf_min(lanes, end - x) - 1](tile);
     }
+}
+
+/* A tile for whole rows: tap -origin has shift 0. */
+static void describe_rows(const cf_convolution *c, const cf_lattice *l, cf_sum_tile *tile) {
+    const bool data = cf_is_gradient_of_signal(c);
+    const int64_t before = -c->desc.axis[2].origin, after = c->desc.axis[2].taps - 1 - before;
+    tile->run = l->taps;
+    tile->shift[0] = -(data ? after : before);
+    tile->shift[1] = data ? before : after;
+    tile->a_run_step = data ? -c->block : c->block;
 }
 
 /* The taps of an axis that read some of the signal at position j, not padding. */
@@ -71,7 +84,10 @@ void cf_add_products(const cf_convolution *c, const cf_signal_task *t, const cf_
     const int64_t width = c->axis[2].phases * c->extent[2] * c->column * (int64_t)c->real,
                   rows = c->rows_joined ? cf_min(1, p->count[1]) : p->count[1],
                   columns = c->rows_joined ? (p->count[1] - 1) * p->row + p->count[2] : p->count[2],
-                  taps = c->clipped ? 1 : cf_max(1, CF_MAX_PRODUCTS / (outer * run));
+                  max = cf_max(1, CF_MAX_PRODUCTS / (outer * run)),
+                  taps = c->clipped      ? 1
+                         : c->whole_rows ? cf_max(1, max / last_axis->taps) * last_axis->taps
+                                         : max;
     cf_sum_tile tile = {.outer = outer, .run = run};
     if (c->positions_are_vectors) {
         tile.b = weights;
@@ -88,6 +104,8 @@ void cf_add_products(const cf_convolution *c, const cf_signal_task *t, const cf_
         tile.b_run_step = c->channel;
         tile.c_step = c->block;
     }
+    if (c->whole_rows)
+        describe_rows(c, last_axis, &tile);
     for (int64_t z = 0; z < p->count[0]; ++z)
         for (int64_t y = 0; y < rows; ++y) {
             const char *const row = signal + (z * axis[0]->pace * c->extent[1] + y * axis[1]->pace) * width;
