@@ -91,7 +91,9 @@ static void configurations_fit(void **unused) {
                     fail_msg("%s: %s", line, conv_fft_last_error());
                 const cf_dft_geometry geometry = cf_dft_geometry_for(&c);
                 assert_true(c.shared <= properties.shared_per_block && c.threads <= 1024);
-                assert_true(c.grid[0] == layer.groups && c.grid[1] >= 1 && c.grid[1] * c.planes < c.samples + c.planes);
+                assert_true(c.grid[0] == layer.groups && c.grid[1] >= 1 &&
+                            c.grid[1] * c.teams * c.planes < c.samples + c.teams * c.planes);
+                assert_true(c.teams >= 1 && c.threads == 32 * geometry.tiles * c.teams && (pass < 2 || c.teams == 1));
                 assert_true(8 * geometry.tiles > c.basis[1] / 2 && 8 * geometry.eights > c.basis[0] / 2);
                 assert_true(geometry.pitch % 2 == 1 && geometry.mid_pitch % 2 == 1);
                 assert_true(!any || (c.x.granule == 1 && c.y.granule == 1));

@@ -344,7 +344,7 @@ static void random_planes_of_family_dft(void **state) {
     case_list list = {.name = "gpu_layers_planes"};
     generator g = test_generator(1);
     for (int i = 0; i < RANDOM_PLANES; i++) {
-        const int samples = (int)random_int(&g, 1, 40), groups = (int)random_int(&g, 2, 7);
+        const int samples = (int)random_int(&g, 1, 40), groups = (int)random_int(&g, 2, 9);
         int kernel[2] = {0}, pad[2] = {0}, input[2] = {0};
         for (int a = 0; a < 2; a++) {
             kernel[a] = (int)random_int(&g, 1, 31);
@@ -354,10 +354,8 @@ static void random_planes_of_family_dft(void **state) {
         if (random_once_in(&g, 2))
             input[1] = (input[1] + 7) / 8 * 8;
         snprintf(random_planes[i], sizeof random_planes[i],
-                 "in=%dx%dx%dx%d out=%d groups=%d kernel=%dx%d pad=%dx%d %s "
-                 "math=half",
-                 samples, groups, input[0], input[1], groups, groups, kernel[0], kernel[1], pad[0], pad[1],
-                 types[random_int(&g, 0, 3)]);
+                 "in=%dx%dx%dx%d out=%d groups=%d kernel=%dx%d pad=%dx%d %s math=half", samples, groups, input[0],
+                 input[1], groups, groups, kernel[0], kernel[1], pad[0], pad[1], types[random_int(&g, 0, 3)]);
         case_list_add(&list, "%s", random_planes[i]);
     }
     device_each(&list, check_plane, NULL);

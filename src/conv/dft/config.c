@@ -16,7 +16,7 @@ enum {
     UNIT_BYTES = 16,
     MAX_EXTENT = 64, /* of a plane, and of a kernel */
     MAX_BASIS = 80,
-    FEW_WARPS = 3, /* blocks with at most so many warps compute four planes together */
+    FEW_WARPS = 3, /* teams with at most so many warps compute four planes together */
     WARPS = 12,    /* of a multiprocessor that registers suffice for */
     GRADIENT_WARPS = 16,
     MAX_GRID = 65535,
@@ -96,12 +96,30 @@ cf_dft_geometry cf_dft_geometry_for(const cf_dft_config *c) {
     return cf_dft_geometry_of(e);
 }
 
-/* As many slices of the samples as make the GPU busy once, with equal shares. */
-static void set_grid(cf_dft_config *c, const cf_gpu_properties *p) {
-    const int64_t items = cf_ceil_div(c->samples, c->planes), wanted = p->multiprocessors * c->resident / c->groups,
+/* The samples that a block computes together. */
+static int64_t samples_at_once(const cf_dft_config *c) { return c->teams * c->planes; }
+
+/* Blocks of so many teams, and as many slices of the samples as make the GPU busy once, with equal shares. */
+static void set_teams(cf_dft_config *c, const cf_dft_geometry *g, int teams, const cf_gpu_properties *p) {
+    const bool weights = c->pass == CF_PASS_WEIGHTS;
+    const int64_t of_team = 2 * (weights ? 2 : c->planes) * g->plane + (weights ? 2 : 1) * g->mid;
+    c->teams = teams;
+    c->threads = 32 * g->tiles * teams;
+    c->shared = UNIT_BYTES * (teams * of_team + g->first + g->columns + g->table_x + g->spectrum) +
+                4ll * (teams * (g->tiles + c->planes) + c->basis[0] + c->basis[1]);
+    c->resident = (int)cf_max(1, cf_min((weights ? GRADIENT_WARPS : WARPS) / (g->tiles * teams),
+                                        p->shared_per_multiprocessor / (c->shared + 1024)));
+    const int64_t items = cf_ceil_div(c->samples, samples_at_once(c)),
+                  wanted = p->multiprocessors * c->resident / c->groups,
                   slices = cf_max(1, cf_min(cf_min(items, MAX_GRID), wanted));
     c->grid[0] = c->groups;
     c->grid[1] = cf_ceil_div(items, cf_ceil_div(items, slices));
+}
+
+/* How long the blocks take, by comparison: the matrices and the spectrum of w take as long as two rounds. */
+static int64_t rounds_of(const cf_dft_config *c, const cf_gpu_properties *p) {
+    const int64_t waves = cf_ceil_div(c->grid[0] * c->grid[1], p->multiprocessors * c->resident);
+    return waves * (cf_ceil_div(c->samples, c->grid[1] * samples_at_once(c)) + 2);
 }
 
 conv_fft_status cf_dft_configure(const cf_layer *layer, int pass, const cf_gpu_properties *properties,
@@ -131,16 +149,17 @@ conv_fft_status cf_dft_configure(const cf_layer *layer, int pass, const cf_gpu_p
         c.shift[i] = (int)cf_mod(shift, basis);
     }
     const cf_dft_geometry g = cf_dft_geometry_for(&c);
-    c.threads = 32 * g.tiles;
-    const int64_t units = 2 * (weights ? 2 : c.planes) * g.plane + (weights ? 2 : 1) * g.mid + g.first + g.table_y +
-                          g.table_rows + g.table_x;
-    c.shared = UNIT_BYTES * units + 4ll * ((g.tiles + 1) * (weights ? 2 : c.planes) + c.basis[0] + c.basis[1]);
-    if (c.shared > properties->shared_per_block || c.groups > INT32_MAX)
+    set_teams(&c, &g, 1, properties);
+    if (c.shared > properties->shared_per_block || c.groups > INT32_MAX || c.samples > INT32_MAX / 2)
         return cf_fail(CONV_FFT_NOT_SUPPORTED, "planes take %lld bytes, and a block has %lld", (long long)c.shared,
                        (long long)properties->shared_per_block);
-    c.resident = (int)cf_max(1, cf_min((weights ? GRADIENT_WARPS : WARPS) / g.tiles,
-                                       properties->shared_per_multiprocessor / (c.shared + 1024)));
-    set_grid(&c, properties);
+    /* Every team has a sample. Of equal times, more teams transform w fewer times. */
+    for (int teams = 2; !weights && teams * g.tiles <= WARPS && (teams - 1) * c.planes < c.samples; ++teams) {
+        cf_dft_config other = c;
+        set_teams(&other, &g, teams, properties);
+        if (other.shared <= properties->shared_per_block && rounds_of(&other, properties) <= rounds_of(&c, properties))
+            c = other;
+    }
     *config = c;
     return CONV_FFT_SUCCESS;
 }
@@ -189,9 +208,9 @@ conv_fft_status cf_dft_source(const cf_dft_config *c, bool adds, cf_source *sour
     add_plane("Y", &c->y, &t);
     cf_text_add(&t,
                 "static constexpr int KERNEL_Y = %d, KERNEL_X = %d, BASIS_Y = %d, BASIS_X = %d, SHIFT_Y = %d, SHIFT_X "
-                "= %d, PLANES = %d, ADD_SUMS = %d, ADD_SHARES = %d;\n",
-                c->kernel[0], c->kernel[1], c->basis[0], c->basis[1], c->shift[0], c->shift[1], c->planes, adder.sums,
-                adder.shares);
+                "= %d, TEAMS = %d, PLANES = %d, ADD_SUMS = %d, ADD_SHARES = %d;\n",
+                c->kernel[0], c->kernel[1], c->basis[0], c->basis[1], c->shift[0], c->shift[1], c->teams, c->planes,
+                adder.sums, adder.shares);
     cf_text_add(&t, "static constexpr float GAIN_Y = %.9ff, GAIN_X = %.9ff;\n", gain_of(c->basis[0], eleven),
                 gain_of(c->basis[1], eleven));
     cf_text_add(&t, "static constexpr bool FLIP = %s, GRADIENT = %s;\n};\n",

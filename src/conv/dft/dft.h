@@ -21,7 +21,7 @@ typedef struct cf_dft_config {
     conv_fft_dtype dtype, weights, bias; /* weights: the type of w, or of gw */
     cf_dft_plane x, y;                   /* of what is read; y: gy of the gradient of the weights, or what is written */
     int kernel[2], basis[2], shift[2];
-    int planes, resident; /* resident: blocks for which a multiprocessor must have registers */
+    int teams, planes, resident; /* resident: blocks for which a multiprocessor must have registers */
     int64_t samples, groups;
     int64_t grid[2]; /* channels, slices of the samples */
     int threads;

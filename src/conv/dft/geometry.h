@@ -20,14 +20,16 @@ typedef struct cf_dft_geometry {
     int out_eights, out_pairs; /* eight rows of what is computed, and two of them */
     int halves;                /* 32 columns of what is computed */
     int mid_rows, mid_pitch;   /* 16 rows of all planes between the inverse steps; units from frequency to frequency */
-    int first, table_y, table_rows, table_x; /* units of the tables of steps 1 to 4 */
-    int mid;                                 /* of what steps 3 and 4 share, or of two planes of taps */
+    int first, table_x;        /* units of the tables of steps 1 and 4 */
+    int each, columns;         /* of the table of steps 2 and 3, for eight k and for all */
+    int spectrum;              /* of the spectrum of w */
+    int mid;                   /* of what steps 3 and 4 share, or of two planes of taps */
 } cf_dft_geometry;
 
 CF_CONSTEXPR int cf_dft_ceil(int a, int b) { return (a + b - 1) / b; }
 
 CF_CONSTEXPR cf_dft_geometry cf_dft_geometry_of(cf_dft_extents e) {
-    cf_dft_geometry g = {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0};
+    cf_dft_geometry g = {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0};
     g.tiles = cf_dft_ceil(e.basis_x / 2 + 1, 8);
     g.eights = cf_dft_ceil(e.basis_y / 2 + 1, 8);
     g.steps_x = cf_dft_ceil(e.columns, 16);
@@ -41,8 +43,9 @@ CF_CONSTEXPR cf_dft_geometry cf_dft_geometry_of(cf_dft_extents e) {
     g.mid_rows = cf_dft_ceil(e.planes * g.out_eights, 2);
     g.mid_pitch = 2 * g.mid_rows + 1;
     g.first = g.tiles * g.steps_x * 32;
-    g.table_y = g.steps_y * g.eights * 32;
-    g.table_rows = g.eights * g.out_pairs * 32;
+    g.spectrum = e.taps ? g.tiles * g.eights * 64 : 0;
+    g.each = (g.steps_y + g.out_pairs) * 32;
+    g.columns = g.eights * g.each;
     g.table_x = g.tiles * g.halves * 64;
     g.mid = 16 * g.tiles * g.mid_pitch;
     if (e.taps && g.mid < 2 * g.plane)

@@ -55,27 +55,30 @@ CF_DEVICE void dft_taps(const cf_dft_call &call, DftSums<F> &sums, smem<uint4> m
     for (int i = 0; i < D::TILES; ++i)
         largest = fmaxf(largest, largest_of_warps[i]);
     const DftScale scale(largest);
-    unsigned a[2][D::EIGHTS][4];
+    unsigned a[D::EIGHTS][2][4];
     unroll<0, D::EIGHTS>([&](auto k) {
         unroll<0, 4>([&](auto i) {
             sums.s[k][i / 2][i % 2] *= scale.up;
             sums.t[k][i / 2][i % 2] *= scale.up;
         });
-        dft_operand<typename D::N>(a[0][k], sums.s[k], sums.t[k]);
-        float s[2][2], t[2][2]; /* what a[0] lacks */
+        dft_operand<typename D::N>(a[k][0], sums.s[k], sums.t[k]);
+        float s[2][2], t[2][2]; /* what a[k][0] lacks */
         unroll<0, 2>([&](auto part) {
-            const cplx high = D::N::pair(a[0][k][part]), other = D::N::pair(a[0][k][3 - part]);
+            const cplx high = D::N::pair(a[k][0][part]), other = D::N::pair(a[k][0][3 - part]);
             s[0][part] = sums.s[k][0][part] - float(high.x);
             s[1][part] = sums.s[k][1][part] - float(high.y);
             const float sign = part == 1 ? -1.0f : 1.0f;
             t[0][part] = sums.t[k][0][part] - sign * float(other.x);
             t[1][part] = sums.t[k][1][part] - sign * float(other.y);
         });
-        dft_operand<typename D::N>(a[1][k], s, t);
+        dft_operand<typename D::N>(a[k][1], s, t);
     });
-    dft_columns_back<F, 2>(a, tables, [&](int eight, const float(&sum)[2][4]) {
+    float h[D::OUT_EIGHTS][2][4];
+    unroll<0, D::OUT_EIGHTS * 8>([&](auto i) { h[i / 8][i / 4 % 2][i % 4] = 0; });
+    unroll<0, D::EIGHTS>([&](auto k) { dft_columns_back<F, 2>(h, a[k], tables.columns + (k * D::G.each + lane)); });
+    unroll<0, D::OUT_EIGHTS>([&](auto eight) {
         float high[4], low[4];
-        unroll<0, 4>([&](auto i) { high[i] = sum[0][i] + sum[1][i]; });
+        unroll<0, 4>([&](auto i) { high[i] = h[eight][0][i] + h[eight][1][i]; });
         unroll<0, 2>([&](auto part) {
             const cplx rounded = D::N::pair(D::N::word(high[2 * part], high[2 * part + 1]));
             low[2 * part] = high[2 * part] - float(rounded.x);
@@ -86,13 +89,11 @@ CF_DEVICE void dft_taps(const cf_dft_call &call, DftSums<F> &sums, smem<uint4> m
     });
     __syncthreads();
     const float factor = D::FACTOR * scale.down;
-#pragma unroll 1
-    for (int unit = warp; unit < D::MID_ROWS * D::HALVES; unit += D::TILES) {
-        const int part = unit / D::HALVES, half = unit % D::HALVES;
+    dft_parts<F>(tables, warp, [&](int part, int half, const DftLast<F> &last) {
         float sum[4][4];
         unroll<0, 16>([&](auto i) { sum[i / 4][i % 4] = 0; });
-        dft_rows_back<F>(sum, mid, part, half, tables);
-        dft_rows_back<F>(sum, mid + D::G.mid, part, half, tables);
+        dft_rows_back<F>(sum, mid, part, last);
+        dft_rows_back<F>(sum, mid + D::G.mid, part, last);
         unroll<0, 16>([&](auto i) {
             const int r = 16 * part + i / 8 * 8 + lane / 4, s = 32 * half + lane % 4 * 8 + i % 8;
             if (r >= F::KERNEL_Y || s >= F::KERNEL_X)
@@ -103,7 +104,7 @@ CF_DEVICE void dft_taps(const cf_dft_call &call, DftSums<F> &sums, smem<uint4> m
             else
                 dft_write_tap<F>(call, blockIdx.x, r, s, total);
         });
-    }
+    });
 }
 
 template <class F> CF_DEVICE void dft_gradient(const cf_dft_call &call) {
@@ -112,38 +113,32 @@ template <class F> CF_DEVICE void dft_gradient(const cf_dft_call &call) {
     const long long group = blockIdx.x;
     smem<uint4> memory = cf_dynamic_shared<uint4>(), mid = memory + 2 * BUFFER;
     const DftTables<F> tables(mid + 2 * D::G.mid);
-    smem<unsigned> largest = smem_cast<unsigned>(mid + (2 * D::G.mid + D::TABLES));
+    smem<float> room = smem_cast<float>(mid + (2 * D::G.mid + D::TABLES));
     dft_clear(memory, 2 * BUFFER + 2 * D::G.mid, D::THREADS);
-    tables.fill(smem_cast<float>(largest + 2 * D::TILES));
+    tables.fill(room + D::TILES);
     DftSums<F> sums = {};
-    const auto load = [&](long long sample, int buffer) {
-        dft_load<F, typename F::X>(memory + buffer * BUFFER, call.x, call.samples, sample, group);
-        dft_load<F, typename F::Y>(memory + (buffer * BUFFER + D::PLANE), call.y, call.samples, sample, group);
+    const int samples = int(call.samples);
+    const auto load = [&](int sample, int buffer) {
+        dft_load<F, typename F::X>(memory + buffer * BUFFER, call.x, samples, sample, group, int(threadIdx.x));
+        dft_load<F, typename F::Y>(memory + (buffer * BUFFER + D::PLANE), call.y, samples, sample, group,
+                                   int(threadIdx.x));
         dft_commit();
     };
-    const auto find_scales = [&](int buffer) {
-        if (D::N::SCALED)
-            unroll<0, 2>(
-                [&](auto p) { dft_absmax<F>(largest + p * D::TILES, memory + (buffer * BUFFER + p * D::PLANE)); });
-    };
-    load(blockIdx.y, 0);
-    dft_wait();
-    __syncthreads();
-    find_scales(0);
+    load(int(blockIdx.y), 0);
     int buffer = 0;
-    for (long long sample = blockIdx.y; sample < call.samples; sample += gridDim.y, buffer ^= 1) {
+    for (int sample = int(blockIdx.y); sample < samples; sample += int(gridDim.y), buffer ^= 1) {
+        dft_wait();
         __syncthreads();
-        load(sample + gridDim.y, buffer ^ 1);
+        load(sample + int(gridDim.y), buffer ^ 1);
         unsigned d[2][D::STEPS_Y][4], none[D::STEPS_Y][4];
         float down = 1;
+        const DftFirst<F> first_operand(tables, int(threadIdx.x) / 32);
         unroll<0, 2>([&](auto p) {
-            const DftScale scale = dft_scale<F>(largest + p * D::TILES);
-            dft_rows<F, false>(d[p], none, memory + (buffer * BUFFER + p * D::PLANE), scale.up, tables);
-            down *= scale.down;
+            down *= dft_rows<F, false>(d[p], none, memory + (buffer * BUFFER + p * D::PLANE), first_operand);
         });
         unroll<0, D::EIGHTS>([&](auto k) {
             DftBins bins[2];
-            dft_columns<F, 2, decltype(k)::value>(bins, d, tables);
+            dft_columns<F, 2>(bins, d, tables.columns + (k * D::G.each + int(threadIdx.x) % 32));
             if (D::N::SCALED)
                 unroll<0, 4>([&](auto i) {
                     bins[0].p[i] *= down;
@@ -151,12 +146,9 @@ template <class F> CF_DEVICE void dft_gradient(const cf_dft_call &call) {
                 });
             unroll<0, 2>([&](auto n) { dft_correlate(sums.s[k][n], sums.t[k][n], bins[0], bins[1], n); });
         });
-        dft_wait();
-        __syncthreads();
-        find_scales(buffer ^ 1);
     }
     __syncthreads();
-    dft_taps<F>(call, sums, mid, tables, smem_cast<float>(largest));
+    dft_taps<F>(call, sums, mid, tables, room);
 }
 
 /* Adds the slices: a sum is a tap of a channel. */

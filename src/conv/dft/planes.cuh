@@ -5,7 +5,8 @@
  *
  *     y[i][j] = sum over r, s of w[r][s] x[i + r - pad][j + s - pad], as a circular convolution of BASIS_Y x BASIS_X
  *
- * f counts the frequencies of rows, k those of columns. A warp has eight f. For one plane:
+ * f counts the frequencies of rows, k those of columns. A warp has eight f. TILES warps are a team, which has planes of
+ * its own; the teams of a block share a channel and all tables. For one plane:
  *
  *     step 1    D[f][i] = sum over j of exp(-2 pi i f j / BASIS_X) x[i][j]     A = matrix, B = plane
  *     step 2    P[f][k] = sum over i of D[f][i] cos(2 pi k i / BASIS_Y)        A = D,      B = matrix
@@ -16,7 +17,7 @@
  *
  * A tile of A has eight real parts and eight imaginary parts (rows 0 to 7 and 8 to 15), so a lane has both. Sums of one
  * step are the operand A of the next one, in the same lanes. Only H goes through shared memory, to be transposed, and
- * because step 4 adds all f. The spectrum of w stays in registers (P and Q) for all samples of a block.
+ * because step 4 adds all f. The spectrum of w (P and Q) stays in shared memory for all samples of a block.
  *
  * Rounding to 16 bits: the matrices, D, S and T, H. Sums are in FP32. The matrices are multiplied by gains, as those of
  * fbfft/tensor_core. D of w is the sum of two 16-bit numbers. FP16 planes are multiplied by a power of two, so that
@@ -24,8 +25,8 @@
  *
  * The host prints F (config.c) with: Storage, Weights, Bias (types of elements), X and Y (planes with ROWS, COLUMNS and
  * GRANULE, the elements that one copy moves), KERNEL_Y, KERNEL_X, BASIS_Y, BASIS_X, GAIN_Y, GAIN_X, SHIFT_Y, SHIFT_X
- * (the place of output (0, 0) in the circular convolution), PLANES (of a block, even), FLIP (the taps in reverse order,
- * forward), GRADIENT (of the weights).
+ * (the place of output (0, 0) in the circular convolution), TEAMS, PLANES (of a team, even), FLIP (the taps in reverse
+ * order, forward), GRADIENT (of the weights).
  */
 #pragma once
 
@@ -36,15 +37,16 @@ template <class F> CF_DEVICE float dft_tap(const cf_dft_taps &w, long long group
                             r * w.row_stride + s * w.column_stride);
 }
 
-/* The spectrum of the taps of a channel, times a power of two. Returns the one that undoes it. The taps are the sum of
- * two planes of 16-bit numbers, in `planes`, which are zeros before. All threads call this. */
+/* The spectrum of the taps of a channel, times a power of two: [k / 8][P or Q][lane] for each warp of a team. Returns
+ * the power of two that undoes it. The taps are the sum of two planes of 16-bit numbers, in `planes`, which are zeros
+ * before. All threads call this. Teams share the work. */
 template <class F>
-CF_DEVICE float dft_weights(DftBins (&bins)[Dft<F>::EIGHTS], smem<uint4> planes, smem<float> largest_of_warps,
+CF_DEVICE float dft_weights(smem<float4> spectrum, smem<uint4> planes, smem<float> largest_of_warps,
                             const DftTables<F> &tables, const cf_dft_taps &w, long long group) {
     typedef Dft<F> D;
     constexpr int OF_ROW = (F::KERNEL_X + 1) / 2, PAIRS = F::KERNEL_Y * OF_ROW,
                   EACH = (PAIRS + D::THREADS - 1) / D::THREADS;
-    const int warp = int(threadIdx.x) / 32;
+    const int warp = int(threadIdx.x) / 32, team = warp / D::TILES;
     float tap[EACH][2], largest = 0;
     unroll<0, EACH>([&](auto n) {
         const int i = int(threadIdx.x) + n * D::THREADS, row = i / OF_ROW, r = F::FLIP ? F::KERNEL_Y - 1 - row : row;
@@ -59,7 +61,7 @@ CF_DEVICE float dft_weights(DftBins (&bins)[Dft<F>::EIGHTS], smem<uint4> planes,
     if (int(threadIdx.x) % 32 == 0)
         largest_of_warps[warp] = largest;
     __syncthreads();
-    for (int i = 0; i < D::TILES; ++i)
+    for (int i = 0; i < D::THREADS / 32; ++i)
         largest = fmaxf(largest, largest_of_warps[i]);
     const DftScale scale(D::N::SCALED ? largest : 1.0f);
     unroll<0, EACH>([&](auto n) {
@@ -75,18 +77,24 @@ CF_DEVICE float dft_weights(DftBins (&bins)[Dft<F>::EIGHTS], smem<uint4> planes,
     });
     __syncthreads();
     constexpr float UNIT = 1.0f / float(1 << D::DOWN);
+    const DftFirst<F> first(tables, warp % D::TILES);
 #pragma unroll 1
     for (int plane = 0; plane < 2; ++plane) {
         unsigned d[2][D::STEPS_Y][4];
-        dft_rows<F, true>(d[0], d[1], planes + plane * D::PLANE, 1, tables);
-        unroll<0, D::EIGHTS>([&](auto k) {
-            DftBins part[2];
-            dft_columns<F, 2, decltype(k)::value>(part, d, tables);
+        dft_rows<F, true>(d[0], d[1], planes + plane * D::PLANE, first);
+#pragma unroll 1
+        for (int k = team; k < D::EIGHTS; k += F::TEAMS) {
+            DftBins part[2], sum;
+            if (plane == 1)
+                sum = DftBins(spectrum[k * 64], spectrum[k * 64 + 32]);
+            dft_columns<F, 2>(part, d, tables.columns + (k * D::G.each + int(threadIdx.x) % 32));
             unroll<0, 4>([&](auto i) {
-                bins[k].p[i] = UNIT * (part[0].p[i] + part[1].p[i]) + (plane ? bins[k].p[i] : 0.0f);
-                bins[k].q[i] = UNIT * (part[0].q[i] + part[1].q[i]) + (plane ? bins[k].q[i] : 0.0f);
+                sum.p[i] = UNIT * (part[0].p[i] + part[1].p[i]) + (plane == 1 ? sum.p[i] : 0.0f);
+                sum.q[i] = UNIT * (part[0].q[i] + part[1].q[i]) + (plane == 1 ? sum.q[i] : 0.0f);
             });
-        });
+            spectrum[k * 64] = make_float4(sum.p[0], sum.p[1], sum.p[2], sum.p[3]);
+            spectrum[k * 64 + 32] = make_float4(sum.q[0], sum.q[1], sum.q[2], sum.q[3]);
+        }
     }
     __syncthreads();
     return scale.down * float(1 << D::DOWN);
@@ -122,116 +130,112 @@ CF_DEVICE void dft_store(typename F::Storage::bits *to, bool accumulate, int col
     });
 }
 
-/* Step 4 of all planes of a block. A warp has every TILES-th part of 16 rows and 32 columns. */
-template <class F> struct DftOutputs {
+/* Steps 1 to 3 of planes `first` and `first + 1` of a team, to `mid`. Returns the powers of two that undo their
+ * scales. */
+template <class F>
+CF_DEVICE cplx dft_two_planes(smem<uint4> mid, int first, smem<uint4> planes, smem<float4> spectrum,
+                              const DftTables<F> &tables, int warp) {
     typedef Dft<F> D;
-    typedef typename F::Storage::bits bits;
-    static constexpr int UNITS = D::MID_ROWS * D::HALVES, EACH = (UNITS + D::TILES - 1) / D::TILES;
-    int place[EACH][2]; /* of rows g and g + 8 of a part, from the first plane on; negative: there is none */
-    CF_DEVICE explicit DftOutputs(const cf_dft_side &y) {
-        const int lane = int(threadIdx.x) % 32;
-        unroll<0, EACH>([&](auto n) {
-            unroll<0, 2>([&](auto below) {
-                const int unit = int(threadIdx.x) / 32 + n * D::TILES, eight = unit / D::HALVES * 2 + below,
-                          plane = eight / D::OUT_EIGHTS, row = eight % D::OUT_EIGHTS * 8 + lane / 4,
-                          column = unit % D::HALVES * 32 + lane % 4 * 8;
-                place[n][below] = unit < UNITS && plane < F::PLANES && row < D::OUT_ROWS && column < D::OUT_COLUMNS
-                                      ? int(plane * y.sample_stride + row * y.row_stride) + column
-                                      : -1;
-            });
+    unsigned d[2][D::STEPS_Y][4];
+    float down[2];
+    const DftFirst<F> operand(tables, warp);
+    unroll<0, 2>([&](auto p) {
+        unsigned none[D::STEPS_Y][4];
+        down[p] = dft_rows<F, false>(d[p], none, planes + p * D::PLANE, operand);
+    });
+    float sum[D::OUT_EIGHTS][2][4];
+    unroll<0, D::OUT_EIGHTS * 8>([&](auto i) { sum[i / 8][i / 4 % 2][i % 4] = 0; });
+#pragma unroll 1
+    for (int k = 0; k < D::EIGHTS; ++k) {
+        const smem<uint4> table = tables.columns + (k * D::G.each + int(threadIdx.x) % 32);
+        const DftBins w(spectrum[k * 64], spectrum[k * 64 + 32]);
+        DftBins bins[2];
+        unsigned a[2][4];
+        dft_columns<F, 2>(bins, d, table);
+        unroll<0, 2>([&](auto p) {
+            float s[2][2], t[2][2];
+            unroll<0, 2>([&](auto n) { dft_product(s[n], t[n], bins[p], w, n); });
+            dft_operand<typename D::N>(a[p], s, t);
         });
+        dft_columns_back<F, 2>(sum, a, table);
     }
-    /* first: element (0, 0) of the first plane. planes: how many exist. */
-    CF_DEVICE void compute(bits *first, bool accumulate, long long planes, smem<uint4> mid, const DftTables<F> &tables,
-                           float factor, smem<float> downs, float bias) const {
-        unroll<0, EACH>([&](auto n) {
-            const int unit = int(threadIdx.x) / 32 + n * D::TILES, part = unit / D::HALVES, half = unit % D::HALVES;
-            if (unit >= UNITS)
-                return;
-            float sum[4][4];
-            unroll<0, 16>([&](auto i) { sum[i / 4][i % 4] = 0; });
-            dft_rows_back<F>(sum, mid, part, half, tables);
-            unroll<0, 2>([&](auto below) {
-                const int plane = (2 * part + below) / D::OUT_EIGHTS;
-                if (place[n][below] < 0 || plane >= planes)
-                    return;
-                const float scale = D::N::SCALED ? factor * downs[plane] : factor;
-                float v[8];
-                unroll<0, 8>([&](auto i) { v[i] = sum[i / 2][2 * below + i % 2] * scale + bias; });
-                dft_store<F>(first + place[n][below], accumulate, half * 32 + int(threadIdx.x) % 4 * 8, v);
-            });
-        });
-    }
-};
+    unroll<0, D::OUT_EIGHTS>([&](auto eight) {
+        unroll<0, 2>([&](auto p) { dft_put<F>(mid, warp, (first + p) * D::OUT_EIGHTS + eight, sum[eight][p]); });
+    });
+    return {down[0], down[1]};
+}
 
-/* y from x, or gx from gy. The next planes are copied while steps 1 to 3 run, and their largest elements are found
- * before step 4. */
+/* Step 4 of all planes of a team. first: element (0, 0) of the first plane. planes: how many exist. */
+template <class F>
+CF_DEVICE void dft_outputs(typename F::Storage::bits *first, const cf_dft_side &y, bool accumulate, int planes,
+                           smem<uint4> mid, const DftTables<F> &tables, smem<float> scales, float bias, int warp) {
+    typedef Dft<F> D;
+    const int lane = int(threadIdx.x) % 32;
+    dft_parts<F>(tables, warp, [&](int part, int half, const DftLast<F> &last) {
+        const int column = half * 32 + lane % 4 * 8;
+        float sum[4][4];
+        unroll<0, 16>([&](auto i) { sum[i / 4][i % 4] = 0; });
+        dft_rows_back<F>(sum, mid, part, last);
+        unroll<0, 2>([&](auto below) {
+            const int plane = (2 * part + below) / D::OUT_EIGHTS,
+                      row = (2 * part + below) % D::OUT_EIGHTS * 8 + lane / 4;
+            if (plane >= planes || plane >= F::PLANES || row >= D::OUT_ROWS || column >= D::OUT_COLUMNS)
+                return;
+            const float scale = scales[plane];
+            float v[8];
+            unroll<0, 8>([&](auto i) { v[i] = sum[i / 2][2 * below + i % 2] * scale + bias; });
+            const int place = plane * int(y.sample_stride) + row * int(y.row_stride) + column;
+            dft_store<F>(first + place, accumulate, column, v);
+        });
+    });
+}
+
+/* y from x, or gx from gy. The next planes are copied while a team computes. */
 template <class F> CF_DEVICE void dft_planes(const cf_dft_call &call) {
     typedef Dft<F> D;
     typedef typename F::X X;
-    constexpr int BUFFER = F::PLANES * D::PLANE;
-    const int warp = int(threadIdx.x) / 32;
-    const long long group = blockIdx.x, step = (long long)gridDim.y * F::PLANES;
-    smem<uint4> memory = cf_dynamic_shared<uint4>(), mid = memory + 2 * BUFFER;
-    smem<unsigned> largest = smem_cast<unsigned>(mid + (D::G.mid + D::TABLES));
-    smem<float> downs = smem_cast<float>(largest + F::PLANES * D::TILES);
-    const DftTables<F> tables(mid + D::G.mid);
-    dft_clear(memory, 2 * BUFFER + 2 * D::PLANE, D::THREADS);
-    tables.fill(downs + F::PLANES);
-    const auto load = [&](long long sample, int buffer) {
+    constexpr int BUFFER = F::PLANES * D::PLANE, OF_TEAM = 2 * BUFFER + D::G.mid;
+    const int team = int(threadIdx.x) / D::TEAM, thread = int(threadIdx.x) % D::TEAM, warp = thread / 32,
+              lane = int(threadIdx.x) % 32;
+    const long long group = blockIdx.x;
+    const int samples = int(call.samples);
+    smem<uint4> memory = cf_dynamic_shared<uint4>(), planes = memory + team * OF_TEAM, mid = planes + 2 * BUFFER;
+    const DftTables<F> tables(memory + F::TEAMS * OF_TEAM);
+    smem<float4> spectra = smem_cast<float4>(memory + (F::TEAMS * OF_TEAM + D::TABLES)),
+                 spectrum = spectra + (warp * D::EIGHTS * 64 + lane);
+    smem<float> room = smem_cast<float>(spectra + D::G.spectrum), scales = room + (D::THREADS / 32 + team * F::PLANES);
+    dft_clear(memory, F::TEAMS * OF_TEAM, D::THREADS);
+    tables.fill(room + (D::THREADS / 32 + F::TEAMS * F::PLANES));
+    const auto load = [&](int sample, int buffer) {
         unroll<0, F::PLANES>([&](auto p) {
-            dft_load<F, X>(memory + (buffer * BUFFER + p * D::PLANE), call.x, call.samples, sample + p, group);
+            dft_load<F, X>(planes + (buffer * BUFFER + p * D::PLANE), call.x, samples, sample + p, group, thread);
         });
         dft_commit();
     };
-    const auto find_scales = [&](int buffer) {
-        if (D::N::SCALED)
-            unroll<0, F::PLANES>(
-                [&](auto p) { dft_absmax<F>(largest + p * D::TILES, memory + (buffer * BUFFER + p * D::PLANE)); });
-    };
-    long long sample = (long long)blockIdx.y * F::PLANES;
-    load(sample, 0);
-    DftBins w[D::EIGHTS];
-    const float factor = D::FACTOR * dft_weights<F>(w, mid, smem_cast<float>(largest), tables, call.w, group),
+    constexpr int TOGETHER = F::TEAMS * F::PLANES;
+    int first_sample = int(blockIdx.y) * TOGETHER; /* of all teams */
+    load(first_sample + team * F::PLANES, 0);
+    const float factor = D::FACTOR * dft_weights<F>(spectrum, memory + 2 * BUFFER, room, tables, call.w, group),
                 bias = call.bias ? float(bias_at<F>(call.bias, group)) : 0.0f;
-    const DftOutputs<F> outputs(call.y);
-    typename F::Storage::bits *y = static_cast<typename F::Storage::bits *>(const_cast<void *>(call.y.memory)) +
-                                   sample * call.y.sample_stride + group * call.y.group_stride;
-    dft_wait();
-    __syncthreads();
-    find_scales(0);
-    for (int buffer = 0; sample < call.samples; buffer ^= 1) {
-        __syncthreads();
-        load(sample + step, buffer ^ 1);
+    typename F::Storage::bits *const y =
+        static_cast<typename F::Storage::bits *>(const_cast<void *>(call.y.memory)) + group * call.y.group_stride;
+    for (int buffer = 0; first_sample < samples; buffer ^= 1) {
+        dft_wait();
+        dft_sync<F>(team);
+        const int sample = first_sample + team * F::PLANES;
+        first_sample += int(gridDim.y) * TOGETHER;
+        load(first_sample + team * F::PLANES, buffer ^ 1);
 #pragma unroll 1
         for (int first = 0; first < F::PLANES; first += 2) {
-            unsigned a[2][D::EIGHTS][4];
-            unsigned d[2][D::STEPS_Y][4];
-            unroll<0, 2>([&](auto p) {
-                unsigned none[D::STEPS_Y][4];
-                const DftScale scale = dft_scale<F>(largest + (first + p) * D::TILES);
-                dft_rows<F, false>(d[p], none, memory + (buffer * BUFFER + (first + p) * D::PLANE), scale.up, tables);
-                if (D::N::SCALED && threadIdx.x == 0)
-                    downs[first + p] = scale.down;
-            });
-            unroll<0, D::EIGHTS>([&](auto k) {
-                DftBins bins[2];
-                dft_columns<F, 2, decltype(k)::value>(bins, d, tables);
-                unroll<0, 2>([&](auto p) {
-                    float s[2][2], t[2][2];
-                    unroll<0, 2>([&](auto n) { dft_product(s[n], t[n], bins[p], w[k], n); });
-                    dft_operand<typename D::N>(a[p][k], s, t);
-                });
-            });
-            dft_columns_back<F, 2>(a, tables, [&](int eight, const float(&sum)[2][4]) {
-                unroll<0, 2>([&](auto p) { dft_put<F>(mid, warp, (first + p) * D::OUT_EIGHTS + eight, sum[p]); });
-            });
+            const cplx down =
+                dft_two_planes<F>(mid, first, planes + (buffer * F::PLANES + first) * D::PLANE, spectrum, tables, warp);
+            if (thread == 0) {
+                scales[first] = factor * float(down.x);
+                scales[first + 1] = factor * float(down.y);
+            }
         }
-        dft_wait();
-        __syncthreads();
-        find_scales(buffer ^ 1);
-        outputs.compute(y, call.accumulate, call.samples - sample, mid, tables, factor, downs, bias);
-        sample += step;
-        y += step * call.y.sample_stride;
+        dft_sync<F>(team);
+        dft_outputs<F>(y + sample * call.y.sample_stride, call.y, call.accumulate, samples - sample, mid, tables,
+                       scales, bias, warp);
     }
 }

@@ -9,7 +9,7 @@
 #include <math.h>
 
 /* Cycles of a multiprocessor for each product, and for each eight frequencies of a plane besides: forward or gx, gw. */
-static const double product[2] = {5.2, 3.4}, of_tile[2] = {17.0, 104.0};
+static const double product[2] = {3.2, 3.4}, of_tile[2] = {55.0, 48.0};
 
 /* Seconds before a block can begin its first plane, besides the time of two planes: the matrices, and the spectrum of
  * the taps. */
@@ -34,8 +34,8 @@ void cf_dft_predict(const cf_layer *layer, const cf_device *device, int pass, co
     if (gpu && layer->batch > 0 && cf_dft_configure(layer, pass, &gpu->properties, false, &c) == CONV_FFT_SUCCESS) {
         const double clock = 0.89e3 * (double)gpu->properties.clock_khz,
                      processors = (double)gpu->properties.multiprocessors,
-                     blocks = (double)c.grid[0] * (double)c.grid[1],
-                     items = ceil((double)c.samples / (c.planes * (double)c.grid[1])) * c.planes;
+                     blocks = (double)c.grid[0] * (double)c.grid[1], together = c.teams * c.planes,
+                     items = ceil((double)c.samples / (together * (double)c.grid[1])) * together;
         const double resident = fmin(blocks, processors * c.resident), waves = ceil(blocks / resident),
                      cycles = blocks * (items + 2.0) * plane_cycles(&c) / (fmin(processors, blocks) * clock);
         whole.seconds = fmax(whole.seconds, cycles) + waves * first_plane + device->stage_seconds;

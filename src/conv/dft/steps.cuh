@@ -7,12 +7,12 @@
 /* ----------------------------------------------------------------------------------------------------------- planes */
 
 /* Copies plane `sample` of a channel, or zeros if there is none. The elements around it are zeros already. The plane is
- * there after a wait and a barrier. S: X or Y. A thread has the same part of every ROWS-th row. */
+ * there after a wait and a barrier. S: X or Y. thread: of a team. It has the same part of every ROWS-th row. */
 template <class F, class S>
-CF_DEVICE void dft_load(smem<uint4> plane, const cf_dft_side &s, long long samples, long long sample, long long group) {
+CF_DEVICE void dft_load(smem<uint4> plane, const cf_dft_side &s, int samples, int sample, long long group, int thread) {
     constexpr int EACH = cf_max_of(S::GRANULE, 2), OF_ROW = (S::COLUMNS + EACH - 1) / EACH,
-                  ROWS = Dft<F>::THREADS / OF_ROW;
-    const int first = int(threadIdx.x) / OF_ROW, column = int(threadIdx.x) % OF_ROW * EACH;
+                  ROWS = Dft<F>::TEAM / OF_ROW;
+    const int first = thread / OF_ROW, column = thread % OF_ROW * EACH;
     if (first >= ROWS)
         return;
     const bool there = sample < samples;
@@ -45,60 +45,69 @@ CF_DEVICE void dft_commit() { asm volatile("cp.async.commit_group;" ::: "memory"
 CF_DEVICE void dft_wait() { asm volatile("cp.async.wait_group 0;" ::: "memory"); }
 #endif
 
+/* A barrier of a team. In the emulator it is one of the block: all teams come to as many. */
+template <class F> CF_DEVICE void dft_sync([[maybe_unused]] int team) {
+#ifdef CF_SIMT
+    constexpr bool OF_BLOCK = true;
+#else
+    constexpr bool OF_BLOCK = F::TEAMS == 1;
+    if (!OF_BLOCK)
+        asm volatile("bar.sync %0, %1;" ::"r"(team + 1), "n"(Dft<F>::TEAM) : "memory");
+#endif
+    if (OF_BLOCK)
+        __syncthreads();
+}
+
 CF_DEVICE void dft_clear(smem<uint4> memory, int units, int threads) {
     for (int i = int(threadIdx.x); i < units; i += threads)
         memory[i] = make_uint4(0, 0, 0, 0);
 }
 
-/* The largest element of a plane in shared memory: each warp stores that of its part. */
-template <class F> CF_DEVICE void dft_absmax(smem<unsigned> largest_of_warps, smem<uint4> plane) {
-    typedef Dft<F> D;
-    unsigned largest = 0;
-#pragma unroll
-    for (int i = int(threadIdx.x); i < D::PLANE; i += D::THREADS) {
-        const uint4 v = plane[i];
-        largest = larger_halves(larger_halves(largest, v.x), v.y);
-        largest = larger_halves(larger_halves(largest, v.z), v.w);
-    }
-    largest = larger_halves(largest, largest >> 16);
-    for (int lanes = 16; lanes > 0; lanes /= 2)
-        largest = larger_halves(largest, __shfl_xor_sync(~0u, largest, lanes));
-    if (int(threadIdx.x) % 32 == 0)
-        largest_of_warps[int(threadIdx.x) / 32] = largest;
-}
-
-/* The scale of a plane from what all warps have stored. */
-template <class F> CF_DEVICE DftScale dft_scale(smem<unsigned> largest_of_warps) {
-    if (!Dft<F>::N::SCALED)
-        return DftScale(1);
-    unsigned largest = 0;
-    unroll<0, Dft<F>::TILES>([&](auto i) { largest = larger_halves(largest, largest_of_warps[int(i)]); });
-    return DftScale(float(Dft<F>::N::pair(largest).x));
-}
-
 /* ------------------------------------------------------------------------------------------------------------ steps */
 
-/* Step 1: d = D of a plane times `up`, as operand A of step 2. LOW: `low` gets what d lacks. */
-template <class F, bool LOW>
-CF_DEVICE void dft_rows(unsigned (&d)[Dft<F>::STEPS_Y][4], unsigned (&low)[Dft<F>::STEPS_Y][4], smem<uint4> plane,
-                        float up, const DftTables<F> &tables) {
+/* Operand A of step 1 of a warp. */
+template <class F> struct DftFirst {
     typedef Dft<F> D;
-    const int lane = int(threadIdx.x) % 32, tile = int(threadIdx.x) / 32, at = lane % 8 * D::PITCH + lane / 8;
-    float sum[D::READ_EIGHTS][4];
+    unsigned a[D::STEPS_X][4];
+    CF_DEVICE DftFirst(const DftTables<F> &tables, int warp) {
+        unroll<0, D::STEPS_X>([&](auto step) {
+            const uint4 word = tables.first[(warp * D::STEPS_X + step) * 32 + int(threadIdx.x) % 32];
+            a[step][0] = word.x;
+            a[step][1] = word.y;
+            a[step][2] = word.z;
+            a[step][3] = word.w;
+        });
+    }
+};
+
+/* Step 1: d = D of a plane, as operand A of step 2. FP16 planes are multiplied by a power of two; the one that undoes
+ * it is returned. LOW: the plane has no scale, and `low` gets what d lacks. */
+template <class F, bool LOW>
+CF_DEVICE float dft_rows(unsigned (&d)[Dft<F>::STEPS_Y][4], unsigned (&low)[Dft<F>::STEPS_Y][4], smem<uint4> plane,
+                         const DftFirst<F> &first) {
+    typedef Dft<F> D;
+    constexpr bool SCALED = D::N::SCALED && !LOW;
+    const int lane = int(threadIdx.x) % 32, at = lane % 8 * D::PITCH + lane / 8;
+    float sum[D::READ_EIGHTS][4], up = 1, down = 1;
+    unsigned largest = 0;
     unroll<0, D::READ_EIGHTS * 4>([&](auto i) { sum[i / 4][i % 4] = 0; });
     unroll<0, (D::STEPS_X + 1) / 2>([&](auto pair) {
         constexpr int STEP = 2 * decltype(pair)::value;
         unsigned b[D::READ_EIGHTS][4];
         unroll<0, D::READ_EIGHTS>([&](auto n) { ldmatrix_x4(b[n], plane, at + 8 * n * D::PITCH + 4 * pair); });
         unroll<0, 2>([&](auto half) {
-            if constexpr (STEP + decltype(half)::value < D::STEPS_X) {
-                const uint4 word = tables.first[(tile * D::STEPS_X + STEP + half) * 32 + lane];
-                const unsigned a[4] = {word.x, word.y, word.z, word.w};
+            if constexpr (STEP + decltype(half)::value < D::STEPS_X)
                 unroll<0, D::READ_EIGHTS>(
-                    [&](auto n) { D::N::multiply(sum[n], a, b[n][2 * half], b[n][2 * half + 1]); });
-            }
+                    [&](auto n) { D::N::multiply(sum[n], first.a[STEP + half], b[n][2 * half], b[n][2 * half + 1]); });
         });
+        if constexpr (SCALED)
+            unroll<0, D::READ_EIGHTS * 4>([&](auto i) { largest = larger_halves(largest, b[i / 4][i % 4]); });
     });
+    if constexpr (SCALED) {
+        const DftScale scale(float(D::N::pair(largest_of_warp(largest)).x));
+        up = scale.up;
+        down = scale.down;
+    }
     unroll<0, D::STEPS_Y>([&](auto step) {
         unroll<0, 4>([&](auto i) {
             constexpr int ROW = 2 * decltype(step)::value + decltype(i)::value / 2, PART = decltype(i)::value % 2 * 2;
@@ -116,21 +125,23 @@ CF_DEVICE void dft_rows(unsigned (&d)[Dft<F>::STEPS_Y][4], unsigned (&low)[Dft<F
             }
         });
     });
+    return down;
 }
 
 /* P and Q of eight frequencies. */
 struct DftBins {
     float p[4], q[4];
+    CF_DEVICE DftBins() {}
+    CF_DEVICE DftBins(float4 a, float4 b) : p{a.x, a.y, a.z, a.w}, q{b.x, b.y, b.z, b.w} {}
 };
 
-/* Step 2 for eight k, of COUNT planes. */
-template <class F, int COUNT, int EIGHTH>
-CF_DEVICE void dft_columns(DftBins (&bins)[COUNT], const unsigned (&d)[COUNT][Dft<F>::STEPS_Y][4],
-                           const DftTables<F> &tables) {
+/* Step 2 for eight k, of COUNT planes. table: of these k and this lane. */
+template <class F, int COUNT>
+CF_DEVICE void dft_columns(DftBins (&bins)[COUNT], const unsigned (&d)[COUNT][Dft<F>::STEPS_Y][4], smem<uint4> table) {
     typedef Dft<F> D;
     unroll<0, COUNT>([&](auto plane) { unroll<0, 4>([&](auto i) { bins[plane].p[i] = bins[plane].q[i] = 0; }); });
     unroll<0, D::STEPS_Y>([&](auto step) {
-        const uint4 b = tables.y[(step * D::EIGHTS + EIGHTH) * 32 + int(threadIdx.x) % 32];
+        const uint4 b = table[step * 32];
         unroll<0, COUNT>([&](auto plane) {
             D::N::multiply(bins[plane].p, d[plane][step], b.x, b.y);
             D::N::multiply(bins[plane].q, d[plane][step], b.z, b.w);
@@ -156,25 +167,17 @@ template <class N> CF_DEVICE void dft_operand(unsigned (&a)[4], const float (&s)
     a[3] = N::word(t[0][0], t[1][0]);
 }
 
-/* Step 3 of COUNT planes. store(eight, sums): eight rows of H of all planes. */
-template <class F, int COUNT, class STORE>
-CF_DEVICE void dft_columns_back(const unsigned (&a)[COUNT][Dft<F>::EIGHTS][4], const DftTables<F> &tables,
-                                const STORE &store) {
+/* Step 3 for eight k: adds to H of COUNT planes. table: as for step 2. */
+template <class F, int COUNT>
+CF_DEVICE void dft_columns_back(float (&sum)[Dft<F>::OUT_EIGHTS][COUNT][4], const unsigned (&a)[COUNT][4],
+                                smem<uint4> table) {
     typedef Dft<F> D;
     unroll<0, D::OUT_PAIRS>([&](auto pair) {
-        float sum[2][COUNT][4];
-        unroll<0, COUNT * 8>([&](auto i) { sum[i / 4 / COUNT][i / 4 % COUNT][i % 4] = 0; });
-        unroll<0, D::EIGHTS>([&](auto k) {
-            const uint4 b = tables.rows[(k * D::OUT_PAIRS + pair) * 32 + int(threadIdx.x) % 32];
-            unroll<0, COUNT>([&](auto plane) {
-                D::N::multiply(sum[0][plane], a[plane][k], b.x, b.y);
-                if constexpr (2 * decltype(pair)::value + 1 < D::OUT_EIGHTS)
-                    D::N::multiply(sum[1][plane], a[plane][k], b.z, b.w);
-            });
-        });
-        store(2 * pair, sum[0]);
-        if constexpr (2 * decltype(pair)::value + 1 < D::OUT_EIGHTS)
-            store(2 * pair + 1, sum[1]);
+        constexpr int FIRST = 2 * decltype(pair)::value;
+        const uint4 b = table[(D::STEPS_Y + pair) * 32];
+        unroll<0, COUNT>([&](auto plane) { D::N::multiply(sum[FIRST][plane], a[plane], b.x, b.y); });
+        if constexpr (FIRST + 1 < D::OUT_EIGHTS)
+            unroll<0, COUNT>([&](auto plane) { D::N::multiply(sum[FIRST + 1][plane], a[plane], b.z, b.w); });
     });
 }
 
@@ -187,18 +190,45 @@ template <class F> CF_DEVICE void dft_put(smem<uint4> mid, int tile, int eight, 
     to[8 * D::MID_PITCH * 4] = D::N::word(sum[2], sum[3]);
 }
 
-/* Step 4: adds 16 rows of H, of `mid`, to sums of 32 columns of y. */
-template <class F>
-CF_DEVICE void dft_rows_back(float (&sum)[4][4], smem<uint4> mid, int rows, int half, const DftTables<F> &tables) {
+/* Operands B of step 4 for 32 columns of y. */
+template <class F> struct DftLast {
     typedef Dft<F> D;
-    const int lane = int(threadIdx.x) % 32, at = (lane / 16 * 8 + lane % 8) * D::MID_PITCH + 2 * rows + lane / 8 % 2;
+    uint4 b[D::TILES][2];
+    CF_DEVICE DftLast(const DftTables<F> &tables, int half) {
+        unroll<0, D::TILES>([&](auto tile) {
+            unroll<0, 2>([&](auto pair) {
+                b[tile][pair] = tables.x[((tile * D::HALVES + half) * 2 + pair) * 32 + int(threadIdx.x) % 32];
+            });
+        });
+    }
+};
+
+/* Step 4: adds 16 rows of H, of `mid`, to sums of 32 columns of y. */
+template <class F> CF_DEVICE void dft_rows_back(float (&sum)[4][4], smem<uint4> mid, int part, const DftLast<F> &last) {
+    typedef Dft<F> D;
+    const int lane = int(threadIdx.x) % 32, at = (lane / 16 * 8 + lane % 8) * D::MID_PITCH + 2 * part + lane / 8 % 2;
     unsigned a[D::TILES][4];
     unroll<0, D::TILES>([&](auto tile) { ldmatrix_trans_x4(a[tile], mid, at + tile * (16 * D::MID_PITCH)); });
     unroll<0, D::TILES>([&](auto tile) {
         unroll<0, 2>([&](auto pair) {
-            const uint4 b = tables.x[((tile * D::HALVES + half) * 2 + pair) * 32 + lane];
+            const uint4 b = last.b[tile][pair];
             D::N::multiply(sum[2 * pair], a[tile], b.x, b.y);
             D::N::multiply(sum[2 * pair + 1], a[tile], b.z, b.w);
         });
     });
+}
+
+/* Calls f(part, half, operands) for a warp's share of the parts of 16 rows and 32 columns. */
+template <class F, class FUNCTION> CF_DEVICE void dft_parts(const DftTables<F> &tables, int warp, const FUNCTION &f) {
+    typedef Dft<F> D;
+    constexpr int PARTS = D::MID_ROWS * D::HALVES, EACH = (PARTS + D::TILES - 1) / D::TILES;
+    const int end = (warp + 1) * EACH < PARTS ? (warp + 1) * EACH : PARTS;
+#pragma unroll 1
+    for (int i = warp * EACH; i < end;) {
+        const int half = i / D::MID_ROWS, stop = (half + 1) * D::MID_ROWS < end ? (half + 1) * D::MID_ROWS : end;
+        const DftLast<F> last(tables, half);
+#pragma unroll 1
+        for (; i < stop; ++i)
+            f(i - half * D::MID_ROWS, half, last);
+    }
 }

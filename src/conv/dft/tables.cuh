@@ -28,7 +28,7 @@ template <> struct DftNumbers<bf16> {
     static CF_DEVICE cplx pair(unsigned word) { return unpack_bf16(word); }
 };
 
-/* The larger one of two numbers without sign, in both halves of a word. */
+/* The larger magnitude of two FP16 numbers, in both halves of a word. Of a NaN and a number it may be the number. */
 #ifdef CF_SIMT
 CF_DEVICE unsigned larger_halves(unsigned a, unsigned b) {
     const unsigned low = (a & 0x7fffu) > (b & 0x7fffu) ? a & 0x7fffu : b & 0x7fffu,
@@ -36,8 +36,24 @@ CF_DEVICE unsigned larger_halves(unsigned a, unsigned b) {
     return low | high << 16;
 }
 #else
-CF_DEVICE unsigned larger_halves(unsigned a, unsigned b) { return __vmaxu2(a, b & 0x7fff7fffu); }
+CF_DEVICE unsigned larger_halves(unsigned a, unsigned b) {
+    unsigned larger;
+    asm("{.reg .b32 m; abs.f16x2 m, %2; max.f16x2 %0, %1, m;}" : "=r"(larger) : "r"(a), "r"(b));
+    return larger;
+}
 #endif
+
+/* The largest half of the words of a warp, in the low half. */
+CF_DEVICE unsigned largest_of_warp(unsigned v) {
+    v = larger_halves(v, v >> 16) & 0xffffu;
+#ifdef CF_SIMT
+    for (int lanes = 16; lanes > 0; lanes /= 2)
+        v = larger_halves(v, __shfl_xor_sync(~0u, v, lanes));
+    return v;
+#else
+    return __reduce_max_sync(~0u, v);
+#endif
+}
 
 /* The power of two that brings a number to between 1 and 2, and the one that undoes it. Both are positive. */
 struct DftScale {
@@ -86,7 +102,7 @@ template <class F> struct Dft {
     static constexpr int TILES = G.tiles, EIGHTS = G.eights, STEPS_X = G.steps_x, STEPS_Y = G.steps_y,
                          READ_EIGHTS = G.read_eights, PITCH = G.pitch, PLANE = G.plane, OUT_EIGHTS = G.out_eights,
                          OUT_PAIRS = G.out_pairs, HALVES = G.halves, MID_ROWS = G.mid_rows, MID_PITCH = G.mid_pitch,
-                         THREADS = 32 * TILES, TABLES = G.first + G.table_y + G.table_rows + G.table_x;
+                         TEAM = 32 * TILES, THREADS = TEAM * F::TEAMS, TABLES = G.first + G.columns + G.table_x;
     /* Elements of x and of w are less than 2. Without gains a spectrum of w is at most 1. S, T and H are at most
      * LARGEST, if UNIT has no further bits, and FP16 ends at 65,504. */
     static constexpr float GAINS = F::GAIN_Y * F::GAIN_X,
@@ -102,9 +118,9 @@ template <class F> struct Dft {
 template <class F> struct DftTables {
     typedef Dft<F> D;
     typedef typename D::N N;
-    smem<uint4> first, y, rows, x;
+    smem<uint4> first, columns, x; /* columns: for eight k, STEPS_Y operands of step 2 and OUT_PAIRS of step 3 */
     CF_DEVICE explicit DftTables(smem<uint4> memory)
-        : first(memory), y(first + D::G.first), rows(y + D::G.table_y), x(rows + D::G.table_rows) {}
+        : first(memory), columns(first + D::G.first), x(columns + D::G.columns) {}
 
     /* room: for both tables of cosines. There are barriers inside. */
     CF_DEVICE void fill(smem<float> room) const {
@@ -124,9 +140,9 @@ template <class F> struct DftTables {
             });
             first[i] = make_uint4(a[0], a[1], a[2], a[3]);
         }
-        for (int i = int(threadIdx.x); i < D::G.table_y; i += D::THREADS) {
-            const int lane = i % 32, k = i / 32 % D::EIGHTS * 8 + lane / 4,
-                      row = i / 32 / D::EIGHTS * 16 + lane % 4 * 2;
+        for (int i = int(threadIdx.x); i < D::EIGHTS * D::STEPS_Y * 32; i += D::THREADS) {
+            const int lane = i % 32, step = i / 32 % D::STEPS_Y, eight = i / 32 / D::STEPS_Y, k = 8 * eight + lane / 4,
+                      row = step * 16 + lane % 4 * 2;
             const bool live = 2 * k <= F::BASIS_Y;
             unsigned b[4];
             unroll<0, 2>([&](auto half) {
@@ -134,10 +150,11 @@ template <class F> struct DftTables {
                 b[half] = live ? N::word(down.cos(at), down.cos(at + k)) : 0;
                 b[2 + half] = live ? N::word(down.sin(at), down.sin(at + k)) : 0;
             });
-            y[i] = make_uint4(b[0], b[1], b[2], b[3]);
+            columns[eight * D::G.each + step * 32 + lane] = make_uint4(b[0], b[1], b[2], b[3]);
         }
-        for (int i = int(threadIdx.x); i < D::G.table_rows; i += D::THREADS) {
-            const int lane = i % 32, pair = i / 32 % D::OUT_PAIRS, k = i / 32 / D::OUT_PAIRS * 8 + lane % 4 * 2;
+        for (int i = int(threadIdx.x); i < D::EIGHTS * D::OUT_PAIRS * 32; i += D::THREADS) {
+            const int lane = i % 32, pair = i / 32 % D::OUT_PAIRS, eight = i / 32 / D::OUT_PAIRS,
+                      k = 8 * eight + lane % 4 * 2;
             unsigned b[4];
             unroll<0, 2>([&](auto half) {
                 const int row = (2 * pair + half) * 8 + lane / 4 + F::SHIFT_Y;
@@ -151,7 +168,7 @@ template <class F> struct DftTables {
                 b[2 * half] = N::word(c[0], c[1]);
                 b[2 * half + 1] = N::word(s[0], s[1]);
             });
-            rows[i] = make_uint4(b[0], b[1], b[2], b[3]);
+            columns[eight * D::G.each + (D::STEPS_Y + pair) * 32 + lane] = make_uint4(b[0], b[1], b[2], b[3]);
         }
         /* Of 32 columns of y, a lane has eight neighbours: two of each of four products. */
         for (int i = int(threadIdx.x); i < D::G.table_x; i += D::THREADS) {

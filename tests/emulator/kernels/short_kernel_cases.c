@@ -171,7 +171,11 @@ static const short_case all[] = {
     {.problem = "in=2x1x4500 out=1 kernel=33 pad=16 math=tf32", .processors = 2},
 
     /* Family dft: copies of 16, 8, 4 and 2 bytes; planes and kernels of different extents; kernels larger than planes;
-     * samples that blocks do not fill; several slices and one. */
+     * samples that blocks do not fill; several slices and one; several teams. */
+    {.problem = "in=10x2x56x50 out=2 groups=2 kernel=31x31 pad=15 dtype=fp16 math=half",
+     .dft = true,
+     .spoiled = true,
+     .processors = 2},
     {.problem = "in=13x2x28x28 out=2 groups=2 kernel=29x29 pad=14 dtype=fp16 math=half", .dft = true, .spoiled = true},
     {.problem = "in=7x2x20x24 out=2 groups=2 kernel=13x9 pad=6x4 dtype=bf16 math=half",
      .dft = true,

@@ -36,7 +36,7 @@ std::string of_pass(const char *family, int pass) {
 
 void note_dft(const cf_dft_config &c) {
     const std::string pass = of_pass("dft", c.pass);
-    const std::int64_t items = (c.samples + c.planes - 1) / c.planes;
+    const std::int64_t together = c.teams * c.planes, items = (c.samples + together - 1) / together;
     cover("FP16" + pass, c.dtype == CONV_FFT_FP16);
     cover("BF16" + pass, c.dtype == CONV_FFT_BF16);
     cover("FP32 weights" + pass, c.weights == CONV_FFT_FP32);
@@ -51,7 +51,10 @@ void note_dft(const cf_dft_config &c) {
         cover("several slices" + pass, c.grid[1] > 1);
         cover("one slice" + pass, c.grid[1] == 1);
     } else {
-        cover("samples that blocks do not fill" + pass, c.samples % c.planes);
+        cover("samples that teams do not fill" + pass, c.samples % c.planes);
+        cover("samples that blocks do not fill" + pass, c.samples % together);
+        cover("several teams" + pass, c.teams > 1);
+        cover("one team" + pass, c.teams == 1);
         cover("32 columns twice" + pass, c.y.columns > 32);
     }
 }
