@@ -219,6 +219,29 @@ static void check_both(const char *line, const cf_layer *layer, const cf_toeplit
         fail_msg("%s, both gradients", line);
 }
 
+/* The same for lines with channels last. Planes and copies of both tiles, and taps, are in shared memory. */
+static void check_both_lines_last(const char *line, const cf_layer *layer, const cf_toeplitz_both *both,
+                                  const cf_gpu_properties *properties, bool any) {
+    const cf_toeplitz_config *d = &both->data, *w = &both->weights;
+    const cf_toeplitz_tile x = cf_toeplitz_tile_of(w->x.rows, w->x.units, w->x.step),
+                           gy = cf_toeplitz_tile_of(w->y.rows, w->y.units, w->y.step);
+    const int64_t covered = w->tiles_across * 16 * w->width, step = w->width / 8,
+                  bytes = 16ll * w->planes * (x.size + gy.size + d->buffers * (x.loaded + gy.loaded)) +
+                          4ll * w->planes * (16 * d->steps + 8);
+    cf_toeplitz_config alone;
+    assert_int_equal(cf_toeplitz_configure(layer, CF_PASS_WEIGHTS, properties, any, &alone), CONV_FFT_SUCCESS);
+    const bool good = !any && d->width == w->width && d->tiles_across == w->tiles_across && d->planes == w->planes &&
+                      covered >= layer->axis[2].input && covered >= layer->axis[2].output && d->buffers > 0 &&
+                      d->planes % d->warps == 0 && w->threads == 32 * d->warps && w->threads <= 512 &&
+                      8 * w->before == d->column_pad && w->y.step == step && w->y.units >= step + 2 * d->steps &&
+                      w->y.units >= step + w->before && w->reach == alone.reach &&
+                      w->grid[0] * w->planes >= layer->groups && w->grid[1] == alone.grid[1] &&
+                      both->shared <= properties->shared_per_block && both->shared >= bytes &&
+                      both->shared >= 512ll * w->planes * w->reach;
+    if (!good)
+        fail_msg("%s, both gradients of lines with channels last", line);
+}
+
 static void both_gradients_are_one_kernel(void **unused) {
     (void)unused;
     const cf_gpu_properties properties = gpu_properties_of("data/gpus/h200.txt");
@@ -234,7 +257,11 @@ static void both_gradients_are_one_kernel(void **unused) {
         {"in=4x4096x8192 out=4096 groups=4096 kernel=32 pad=31:0", true},
         {"in=4x4096x8192 out=4096 groups=4096 kernel=64 pad=63:0", false},
         {"in=4x4096x8192 out=4096 groups=4096 kernel=32 pad=31:0 math=tf32", true},
-        {"in=4x4096x8192 out=4096 groups=4096 kernel=4 pad=3:0 dtype=bf16 layout=last", false},
+        {"in=4x4096x8192 out=4096 groups=4096 kernel=4 pad=3:0 dtype=bf16 layout=last", true},
+        {"in=4x4096x8192 out=4096 groups=4096 kernel=128 pad=127:0 dtype=fp16 layout=last", true},
+        {"in=4x4096x8192 out=4096 groups=4096 kernel=192 pad=191:0 dtype=fp16 layout=last", false},
+        {"in=4x4096x8192 out=4096 groups=4096 kernel=31 pad=15 dtype=fp16 layout=last", false},
+        {"in=4x4092x8192 out=4092 groups=4092 kernel=4 pad=3:0 dtype=bf16 layout=last", false},
         {"in=64x96x56x56 out=96 groups=96 kernel=7x7 pad=3 dtype=fp16", false},
         {"in=4x512x8x8x8 out=512 groups=512 kernel=3x3x3 pad=1 dtype=fp16", false},
     };
@@ -247,23 +274,24 @@ static void both_gradients_are_one_kernel(void **unused) {
     }
     static const char *const types[] = {"fp16", "bf16 gw=fp32", "fp32", "fp32 math=tf32"};
     generator g = test_generator(3);
-    int found = 0;
-    for (int i = 0; i < 1000; ++i) {
+    int found[2] = {0, 0};
+    for (int i = 0; i < 2000; ++i) {
         char line[256];
-        const int taps = (int)random_int(&g, 1, 160), groups = (int)random_int(&g, 2, 5000);
+        const bool last = i % 2;
+        const int taps = (int)random_int(&g, 1, 160), groups = (int)random_int(&g, 2, 5000) * (last ? 8 : 1);
         const int after = random_once_in(&g, 3) ? (int)random_int(&g, 0, taps - 1) : 0;
-        snprintf(line, sizeof line, "in=%dx%dx%d out=%d groups=%d kernel=%d pad=%d:%d dtype=%s",
-                 (int)random_int(&g, 1, 70), groups, (int)random_int(&g, 1, 40000), groups, groups, taps,
-                 taps - 1 - after, after, types[random_int(&g, 0, 3)]);
+        snprintf(line, sizeof line, "in=%dx%dx%d out=%d groups=%d kernel=%d pad=%d:%d dtype=%s%s",
+                 (int)random_int(&g, 1, 70), groups, (int)random_int(&g, 1, last ? 2000 : 40000), groups, groups, taps,
+                 taps - 1 - after, after, types[random_int(&g, 0, last ? 1 : 3)], last ? " layout=last" : "");
         if (!make(line, &layer))
             continue;
         for (int any = 0; any < 2; ++any)
             if (cf_toeplitz_configure_both(&layer, &properties, any, &both)) {
-                ++found;
-                check_both(line, &layer, &both, &properties, any);
+                ++found[last];
+                (last ? check_both_lines_last : check_both)(line, &layer, &both, &properties, any);
             }
     }
-    assert_true(found > 400);
+    assert_true(found[0] > 400 && found[1] > 200);
 }
 
 /* Volumes: tiles and parts cover all outputs, and tiles hold what their warps read. */

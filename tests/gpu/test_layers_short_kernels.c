@@ -60,6 +60,7 @@ static const char *const toeplitz_problems[] = {
     /* Channels last, in place. */
     "in=7x96x56x56 out=96 groups=96 kernel=7x7 pad=3 layout=last dtype=fp16",
     "in=5x32x112x112 out=32 groups=32 kernel=3x3 pad=1 layout=last dtype=bf16",
+    "in=7x48x40x56 out=48 groups=48 kernel=3x3 pad=1 layout=last dtype=fp16",
     "in=5x96x112x112 out=96 groups=96 kernel=3x3 pad=1 stride=2 layout=last dtype=fp16",
     "in=9x144x56x56 out=144 groups=144 kernel=5x5 pad=2 stride=2 layout=last dtype=bf16",
     "in=9x240x28x28 out=240 groups=240 kernel=5x5 pad=2 layout=last dtype=fp16",
@@ -94,6 +95,10 @@ static const char *const toeplitz_problems[] = {
     "in=4x24x2048 out=24 groups=24 kernel=4 pad=3:0 layout=last dtype=bf16",
     "in=3x11x500 out=11 groups=11 kernel=64 pad=63:0 layout=last dtype=fp16",
     "in=3x72x3001 out=72 groups=72 kernel=128 pad=127:0 layout=last dtype=bf16",
+    "in=9x40x5000 out=40 groups=40 kernel=32 pad=31:0 layout=last dtype=fp16 w=fp32 math=half",
+    "in=40x64x1900 out=64 groups=64 kernel=100 pad=99:0 layout=last dtype=bf16",
+    "in=1x2304x600 out=2304 groups=2304 kernel=4 pad=3:0 layout=last dtype=bf16",
+    "in=2x24x9000 out=24 groups=24 kernel=17 pad=0:16 layout=last dtype=bf16 gw=fp32",
     "in=2x40x700 out=40 groups=40 kernel=31 pad=15 layout=last dtype=fp16",
     "in=5x16x137 out=16 groups=16 kernel=5 pad=1:3 layout=last dtype=fp16 w=fp32 math=half",
     /* Volumes: of one tile, of several, with parts of the depths; rows at all alignments; kernels of all parities. */
@@ -286,9 +291,9 @@ static void random_volumes_of_family_toeplitz(void **state) {
     assert_int_equal(case_failures(), 0);
 }
 
-/* Random signals: causal ones, and others. */
+/* Random signals: causal ones, and others, in both layouts. */
 enum {
-    RANDOM_SIGNALS = 24
+    RANDOM_SIGNALS = 48
 };
 static char random_signals[RANDOM_SIGNALS][192];
 
@@ -304,15 +309,17 @@ static void random_signals_of_family_toeplitz(void **state) {
     case_list list = {.name = "gpu_layers_signals"};
     generator g = test_generator(2);
     for (int i = 0; i < RANDOM_SIGNALS; i++) {
-        const int samples = (int)random_int(&g, 1, 9), groups = (int)random_int(&g, 2, 300),
+        const bool last = i % 2;
+        const int samples = (int)random_int(&g, 1, 9),
+                  groups = last ? 8 * (int)random_int(&g, 1, 12) : (int)random_int(&g, 2, 300),
                   kernel = (int)random_int(&g, 1, random_once_in(&g, 3) ? 128 : 12),
                   before = random_once_in(&g, 3) ? (int)random_int(&g, 0, kernel - 1) : kernel - 1;
         int input = (int)random_int(&g, kernel, random_once_in(&g, 2) ? 20000 / samples : 1500);
         if (random_once_in(&g, 2))
             input = (input + 7) / 8 * 8;
-        snprintf(random_signals[i], sizeof random_signals[i], "in=%dx%dx%d out=%d groups=%d kernel=%d pad=%d:%d %s",
+        snprintf(random_signals[i], sizeof random_signals[i], "in=%dx%dx%d out=%d groups=%d kernel=%d pad=%d:%d %s%s",
                  samples, groups, input, groups, groups, kernel, before, kernel - 1 - before,
-                 types[random_int(&g, 0, 5)]);
+                 types[random_int(&g, 0, last ? 3 : 5)], last ? " layout=last" : "");
         case_list_add(&list, "%s", random_signals[i]);
     }
     device_each(&list, check_signal, NULL);

@@ -24,6 +24,8 @@ static bool have_same_tiles(const cf_toeplitz_config *data, const cf_toeplitz_co
            weights->stride[1] == 1;
 }
 
+static bool is_line_last(const cf_toeplitz_config *c) { return c->line && c->aligned; }
+
 /* Registers of a thread that keep their contents over all items. */
 static int held_registers(const cf_toeplitz_both *both) {
     return 2 * both->data.steps * both->data.terms + 4 * both->weights.reach;
@@ -33,8 +35,11 @@ bool cf_toeplitz_configure_both(const cf_layer *layer, const cf_gpu_properties *
                                 cf_toeplitz_both *both) {
     cf_toeplitz_config *const data = &both->data, *const weights = &both->weights;
     if (cf_toeplitz_configure(layer, CF_PASS_DATA, properties, any_alignment, data) != CONV_FFT_SUCCESS ||
-        cf_toeplitz_configure(layer, CF_PASS_WEIGHTS, properties, any_alignment, weights) != CONV_FFT_SUCCESS ||
-        !have_same_tiles(data, weights) ||
+        cf_toeplitz_configure(layer, CF_PASS_WEIGHTS, properties, any_alignment, weights) != CONV_FFT_SUCCESS)
+        return false;
+    if (is_line_last(data) && is_line_last(weights))
+        return cf_toeplitz_join_lines_last(properties, both);
+    if (!have_same_tiles(data, weights) ||
         held_registers(both) > (data->dtype == CONV_FFT_FP32 ? MAX_HELD_FP32 : MAX_HELD))
         return false;
     const int before = data->column_pad, step = data->x.step;
@@ -61,8 +66,10 @@ conv_fft_status cf_toeplitz_both_source(const cf_toeplitz_both *both, cf_source 
     }
     char tail[8192];
     cf_text t = {tail, sizeof tail, 0};
-    cf_text_add(&t, "namespace of_gx {\n%s}\nnamespace of_gw {\n%s}\nCF_TOEPLITZ_BOTH_KERNEL(%d, %d)\n", of_gx.text,
-                of_gw.text, both->weights.threads, 65536 / (REGISTERS * both->weights.threads));
+    const cf_toeplitz_config *w = &both->weights;
+    cf_text_add(&t, "namespace of_gx {\n%s}\nnamespace of_gw {\n%s}\nCF_TOEPLITZ_BOTH_KERNEL(%s, %d, %d)\n", of_gx.text,
+                of_gw.text, is_line_last(w) ? "lines_last_both" : "toeplitz_both", w->threads,
+                is_line_last(w) ? w->resident : 65536 / (REGISTERS * w->threads));
     *source = of_gw;
     free((void *)of_gx.text);
     free((void *)of_gw.text);

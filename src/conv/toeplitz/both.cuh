@@ -60,9 +60,9 @@ template <class D, class W> CF_DEVICE void toeplitz_both(const cf_toeplitz_both_
         sums.store_bias(call.weights, smem_cast<float>(memory), group);
 }
 
-/* The entry point. The host prints the problems in namespaces. */
-#define CF_TOEPLITZ_BOTH_KERNEL(THREADS, BLOCKS)                               \
+/* The entry point. The host prints the problems in namespaces, and FUNCTION, the template that computes both. */
+#define CF_TOEPLITZ_BOTH_KERNEL(FUNCTION, THREADS, BLOCKS)                     \
     CF_KERNEL(THREADS, BLOCKS) cf_toeplitz(const cf_toeplitz_both_call call) { \
         cf_pdl_wait();                                                         \
-        toeplitz_both<of_gx::Problem, of_gw::Problem>(call);                   \
+        FUNCTION<of_gx::Problem, of_gw::Problem>(call);                        \
     }

@@ -179,6 +179,12 @@ conv_fft_status cf_toeplitz_configure_in_place(const cf_layer *layer, const cf_g
     const bool few = down->stride == 1 && c->kernel[0] * c->steps * c->tiles < FEW_PRODUCTS;
     c->batch = !c->aligned || (!weights && (few || (data && down->stride > 1))) ? 1 : 2;
     c->buffers = c->batch == 2 ? 3 : 4;
+    /* Two tiles of a row in one warp need more than 80 registers. 24 warps with one each have as many as they need. */
+    if (!weights && few && c->aligned && c->tiles == 2 && c->parts == 1 && c->groups % 48 == 0) {
+        c->tiles = 1;
+        c->parts = c->batch = 2;
+        c->buffers = 4;
+    }
     while (!set_channels(layer, c, properties)) {
         if (c->batch > 1)
             c->batch = 1;

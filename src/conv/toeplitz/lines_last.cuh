@@ -29,55 +29,80 @@ template <class F> struct LinePlanes {
     static constexpr CF_DEVICE int along(int unit) { return unit + unit / STEP * (PITCH - STEP); }
 };
 
-/* The same for the gradient of the weights, whose tiles are those of weights.cuh. */
-template <class F, class S> struct GradientPlanes {
-    static constexpr int EIGHTS = F::PLANES / 8, THREADS = 32 * F::PLANES, SIZE = Tile<S>::SIZE;
-    static CF_DEVICE int plane(int channel) { return channel * SIZE; }
+/* The same for tiles of weights.cuh: S is X or Y. */
+template <int CHANNELS, int WARPS, class S> struct GradientPlanes {
+    static constexpr int EIGHTS = CHANNELS / 8, THREADS = 32 * WARPS, SIZE = Tile<S>::SIZE, SKEW = 8 / EIGHTS,
+                         UNITS = CHANNELS * SIZE + (EIGHTS - 1) * SKEW, PAIRS = 4 * Tile<S>::LOADED;
+    static CF_DEVICE int plane(int channel) { return channel * SIZE + channel / 8 * SKEW; }
     static CF_DEVICE int word(int pair) { return Tile<S>::place(pair / 4) * 4 + pair % 4; }
 };
 
-/* Two neighbouring positions of eight channels: EACH pairs of a thread, of PAIRS positions of a tile. */
+/* Two neighbouring positions of eight channels: EACH pairs of a thread, of PAIRS positions of a tile. They wait in
+ * registers, or as they are in UNITS units of shared memory. */
 template <class G, int PAIRS> struct LinePairs {
-    static constexpr int COUNT = PAIRS * G::EIGHTS, EACH = (COUNT + G::THREADS - 1) / G::THREADS;
+    static constexpr int COUNT = PAIRS * G::EIGHTS, EACH = (COUNT + G::THREADS - 1) / G::THREADS, UNITS = 2 * COUNT;
     uint4 read[EACH][2];
 
-    /* first: the column of the signal at position 0. Columns outside of the signal are zeros. */
-    CF_DEVICE void load(const cf_toeplitz_side &s, long long groups, long long sample, long long group, int first) {
+    /* f(n, i, half, address, inside) for both positions of each pair i of this thread, its n-th one. first: the column
+     * of the signal at position 0. Columns outside of the signal are zeros. */
+    template <class Body>
+    static CF_DEVICE void for_each(const cf_toeplitz_side &s, long long groups, long long sample, long long group,
+                                   int first, const Body &f) {
         const unsigned short *const from =
             static_cast<const unsigned short *>(s.memory) + (sample * s.sample_stride + group);
         unroll<0, EACH>([&](auto n) {
             const int i = int(threadIdx.x) + n * G::THREADS, eight = i % G::EIGHTS, column = first + i / G::EIGHTS * 2;
             const bool live = i < COUNT && group + 8 * eight < groups;
             const unsigned short *const p = from + (column * s.column_stride + 8 * eight);
-            read[n][0] = read[n][1] = make_uint4(0, 0, 0, 0);
-            if (live && unsigned(column) < unsigned(s.columns))
-                read[n][0] = __ldg(reinterpret_cast<const uint4 *>(p));
-            if (live && unsigned(column + 1) < unsigned(s.columns))
-                read[n][1] = __ldg(reinterpret_cast<const uint4 *>(p + s.column_stride));
+            unroll<0, 2>([&](auto half) {
+                f(n, i, half, p + half * s.column_stride, live && unsigned(column + half) < unsigned(s.columns));
+            });
+        });
+    }
+    CF_DEVICE void load(const cf_toeplitz_side &s, long long groups, long long sample, long long group, int first) {
+        for_each(s, groups, sample, group, first, [&](auto n, int, auto half, const void *p, bool inside) {
+            read[n][half] = inside ? __ldg(static_cast<const uint4 *>(p)) : make_uint4(0, 0, 0, 0);
+        });
+    }
+    /* The same to shared memory. A thread reads there only what it has copied itself. */
+    static CF_DEVICE void copy(smem<uint4> to, const cf_toeplitz_side &s, long long groups, long long sample,
+                               long long group, int first) {
+        for_each(s, groups, sample, group, first, [&](auto, int i, auto half, const void *p, bool inside) {
+            if (COUNT % G::THREADS == 0 || i < COUNT)
+                copy_async<4>(smem_cast<float>(to + (half * COUNT + i)),
+                              static_cast<const float *>(inside ? p : s.memory), inside);
+        });
+    }
+
+    static CF_DEVICE void put_pair(smem<unsigned> planes, int i, const uint4 &left, const uint4 &right) {
+        smem<unsigned> to = planes + (4 * G::plane(i % G::EIGHTS * 8) + G::word(i / G::EIGHTS));
+        const unsigned a[4] = {left.x, left.y, left.z, left.w}, b[4] = {right.x, right.y, right.z, right.w};
+        unroll<0, 4>([&](auto c) {
+            to[4 * G::SIZE * (2 * c)] = low_halves(a[c], b[c]);
+            to[4 * G::SIZE * (2 * c + 1)] = high_halves(a[c], b[c]);
         });
     }
     CF_DEVICE void put(smem<unsigned> planes) const {
         unroll<0, EACH>([&](auto n) {
             const int i = int(threadIdx.x) + n * G::THREADS;
-            if (COUNT % G::THREADS != 0 && i >= COUNT)
-                return;
-            smem<unsigned> to = planes + (4 * G::plane(i % G::EIGHTS * 8) + G::word(i / G::EIGHTS));
-            const unsigned a[4] = {read[n][0].x, read[n][0].y, read[n][0].z, read[n][0].w},
-                           b[4] = {read[n][1].x, read[n][1].y, read[n][1].z, read[n][1].w};
-            unroll<0, 4>([&](auto c) {
-                to[4 * G::SIZE * (2 * c)] = low_halves(a[c], b[c]);
-                to[4 * G::SIZE * (2 * c + 1)] = high_halves(a[c], b[c]);
-            });
+            if (COUNT % G::THREADS == 0 || i < COUNT)
+                put_pair(planes, i, read[n][0], read[n][1]);
+        });
+    }
+    static CF_DEVICE void put(smem<unsigned> planes, smem<uint4> from) {
+        unroll<0, EACH>([&](auto n) {
+            const int i = int(threadIdx.x) + n * G::THREADS;
+            if (COUNT % G::THREADS == 0 || i < COUNT)
+                put_pair(planes, i, from[i], from[COUNT + i]);
         });
     }
 };
 
-/* Stores 16 rows of outputs of all channels. */
-template <class F>
+/* Stores 16 rows of WIDTH outputs of all channels. */
+template <class G, int WIDTH>
 CF_DEVICE void store_lines(const cf_toeplitz_side &s, long long groups, smem<unsigned> planes, long long sample,
                            long long group, int first) {
-    typedef LinePlanes<F> G;
-    constexpr int COUNT = 8 * F::WIDTH * G::EIGHTS;
+    constexpr int COUNT = 8 * WIDTH * G::EIGHTS;
     unsigned short *const base =
         static_cast<unsigned short *>(const_cast<void *>(s.memory)) + (sample * s.sample_stride + group);
 #pragma unroll 4
@@ -158,6 +183,17 @@ template <class F> struct Lines {
             });
         });
     }
+
+    /* Stores the sums of a channel in the place of its inputs. */
+    static CF_DEVICE void put(smem<uint4> plane, const float (&sum)[BLOCKS][4]) {
+        const int lane = int(threadIdx.x) % 32;
+        __syncwarp(); /* all lanes have read their inputs */
+        smem<unsigned> out = smem_cast<unsigned>(plane) + (lane / 4 * (4 * G::PITCH) + lane % 4);
+        unroll<0, BLOCKS>([&](auto n) {
+            out[4 * n] = F::Storage::word({sum[n][0], sum[n][1]});
+            out[4 * n + 32 * G::PITCH] = F::Storage::word({sum[n][2], sum[n][3]});
+        });
+    }
 };
 
 template <class F> CF_DEVICE void lines_last(const cf_toeplitz_call &call) {
@@ -208,29 +244,24 @@ template <class F> CF_DEVICE void lines_last(const cf_toeplitz_call &call) {
                     [&](auto n) { unroll<0, 4>([&](auto k) { sum[n][k] = sum[n][k] * scale.x + scale.y; }); });
             if (call.accumulate)
                 L::add_old(call, sum, sample, first + channel, column);
-            __syncwarp(); /* all lanes have read their inputs */
-            smem<unsigned> out = smem_cast<unsigned>(plane) + (lane / 4 * (4 * G::PITCH) + lane % 4);
-            unroll<0, L::BLOCKS>([&](auto n) {
-                out[4 * n] = F::Storage::word({sum[n][0], sum[n][1]});
-                out[4 * n + 32 * G::PITCH] = F::Storage::word({sum[n][2], sum[n][3]});
-            });
+            L::put(plane, sum);
         }
         __syncthreads();
-        store_lines<F>(call.y, call.groups, planes, sample, first, column);
+        store_lines<G, F::WIDTH>(call.y, call.groups, planes, sample, first, column);
     }
 }
 
 /* The gradient of the weights: the products of weights.cuh, and a warp for each channel. */
 template <class F> CF_DEVICE void lines_last_weights(const cf_toeplitz_call &call) {
-    typedef ToeplitzWeights<F> G;
-    const int plane = int(threadIdx.x) / 32;
+    typedef GradientPlanes<F::PLANES, F::PLANES, typename F::X> X;
+    typedef GradientPlanes<F::PLANES, F::PLANES, typename F::Y> Y;
+    const int channel = int(threadIdx.x) / 32;
     const long long first = (long long)blockIdx.x * F::PLANES;
-    smem<uint4> memory = cf_dynamic_shared<uint4>();
-    smem<unsigned> x = smem_cast<unsigned>(memory), gy = smem_cast<unsigned>(memory + G::OF_X);
+    smem<uint4> x = cf_dynamic_shared<uint4>(), gy = x + X::UNITS;
     const Items<F> items(call);
-    G sums = {};
-    LinePairs<GradientPlanes<F, typename F::X>, 4 * Tile<typename F::X>::LOADED> x_pairs;
-    LinePairs<GradientPlanes<F, typename F::Y>, 4 * Tile<typename F::Y>::LOADED> gy_pairs;
+    ToeplitzWeights<F> sums = {};
+    LinePairs<X, X::PAIRS> x_pairs;
+    LinePairs<Y, Y::PAIRS> gy_pairs;
     const auto load = [&](long long item) {
         const Corner output = items.output(call, item);
         x_pairs.load(call.x, call.groups, items.sample(item), first, items.input(call, output).column);
@@ -239,13 +270,13 @@ template <class F> CF_DEVICE void lines_last_weights(const cf_toeplitz_call &cal
     if (items.begin < items.count)
         load(items.begin);
     for (long long item = items.begin; item < items.count; item += items.step) {
-        x_pairs.put(x);
-        gy_pairs.put(gy);
+        x_pairs.put(smem_cast<unsigned>(x));
+        gy_pairs.put(smem_cast<unsigned>(gy));
         if (item + items.step < items.count)
             load(item + items.step);
         __syncthreads();
-        sums.add(memory + plane * G::X::SIZE, memory + (G::OF_X + plane * G::Y::SIZE), 0, 0);
+        sums.add(x + X::plane(channel), gy + Y::plane(channel), 0, 0);
         __syncthreads();
     }
-    sums.store(call, smem_cast<float>(memory), first);
+    sums.store(call, smem_cast<float>(x), first);
 }

@@ -90,14 +90,16 @@ static double tile_cycles(const cf_toeplitz_config *c, const cf_gpu_properties *
            (c->last ? transposed_copy * stores / 2.0 : store * stores / (double)cf_max(c->y.numbers / 4, c->y.granule));
 }
 
+/* Cycles of a second. */
+static double clock_of(const cf_gpu *gpu) { return 0.89e3 * (double)gpu->properties.clock_khz; }
+
 /* The time of all tiles, each of so many cycles. With few blocks, multiprocessors are idle. */
 static double tiles_seconds(const cf_device *device, const cf_gpu *gpu, const cf_toeplitz_config *c, double cycles) {
     const double processors = (double)gpu->properties.multiprocessors, blocks = (double)c->grid[0] * (double)c->grid[1],
                  tiles = c->small
                              ? ceil((double)c->samples / 8) * (double)c->groups
                              : (double)c->samples * (double)c->groups * (double)c->tiles_down * (double)c->tiles_across;
-    return device->stage_seconds +
-           tiles * cycles / (fmin(1.0, blocks / processors) * 0.89e3 * (double)gpu->properties.clock_khz * processors);
+    return device->stage_seconds + tiles * cycles / (fmin(1.0, blocks / processors) * clock_of(gpu) * processors);
 }
 
 void cf_toeplitz_predict(const cf_layer *layer, const cf_device *device, int pass, const cf_strategy *strategy,
@@ -109,8 +111,7 @@ void cf_toeplitz_predict(const cf_layer *layer, const cf_device *device, int pas
     whole.seconds = cf_cost_of(device, whole.bytes, 0.0, 1.0).seconds;
     if (gpu && layer->batch > 0 &&
         cf_toeplitz_configure(layer, pass, &gpu->properties, false, &c) == CONV_FFT_SUCCESS) {
-        const double clock = 0.89e3 * (double)gpu->properties.clock_khz,
-                     processors = (double)gpu->properties.multiprocessors;
+        const double clock = clock_of(gpu), processors = (double)gpu->properties.multiprocessors;
         if (c.in_place)
             whole.seconds += cf_toeplitz_cycles_in_place(layer, &c, processors) / clock;
         else if (c.aligned)
@@ -145,9 +146,15 @@ double cf_toeplitz_saved_seconds(const cf_layer *layer, const cf_device *device,
         bytes += cost[cf_cost_whole_passes[pass]].bytes;
     }
     const cf_toeplitz_config *d = &both.data, *w = &both.weights;
-    const double cycles =
-        tile_cycles(d, &gpu->properties) + tile_cycles(w, &gpu->properties) - plane - copies(w, &w->y);
-    double seconds = fmax(cf_cost_of(device, bytes, 0.0, 1.0).seconds, tiles_seconds(device, gpu, w, cycles));
+    double seconds;
+    if (w->aligned)
+        seconds = device->stage_seconds +
+                  cf_toeplitz_cycles_both_lines_last(&both, (double)gpu->properties.multiprocessors) / clock_of(gpu);
+    else
+        seconds = tiles_seconds(device, gpu, w,
+                                tile_cycles(d, &gpu->properties) + tile_cycles(w, &gpu->properties) - plane -
+                                    copies(w, &w->y));
+    seconds = fmax(cf_cost_of(device, bytes, 0.0, 1.0).seconds, seconds);
     if (cf_toeplitz_adds(w))
         seconds += device->stage_seconds;
     return fmax(0.0, apart - seconds);

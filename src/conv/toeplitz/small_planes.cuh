@@ -194,10 +194,22 @@ CF_DEVICE void load_small(smem<unsigned> to, const cf_toeplitz_side &s, long lon
     }
 }
 
+/* Stores 16 bytes. The compiler makes four stores of an assignment, and each takes a sector of the L2 cache. */
+#ifdef CF_SIMT
+CF_DEVICE void store_unit(unsigned short *to, const unsigned (&word)[4]) {
+    *reinterpret_cast<uint4 *>(to) = make_uint4(word[0], word[1], word[2], word[3]);
+}
+#else
+CF_DEVICE void store_unit(unsigned short *to, const unsigned (&word)[4]) {
+    asm volatile("st.global.v4.b32 [%0], {%1, %2, %3, %4};" ::"l"(to), "r"(word[0]), "r"(word[1]), "r"(word[2]),
+                 "r"(word[3]));
+}
+#endif
+
 /* Words of y from shared memory to one piece of EACH elements. */
 template <int EACH> CF_DEVICE void store_words(unsigned short *to, const unsigned (&word)[EACH / 2]) {
     if constexpr (EACH == 8)
-        *reinterpret_cast<uint4 *>(to) = make_uint4(word[0], word[1], word[2], word[3]);
+        store_unit(to, word);
     else if constexpr (EACH == 4)
         *reinterpret_cast<float2 *>(to) = make_float2(__uint_as_float(word[0]), __uint_as_float(word[1]));
     else

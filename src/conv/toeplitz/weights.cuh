@@ -163,46 +163,60 @@ template <class F> struct ToeplitzWeights {
         }
     }
 
-    /* Writes what the warps of the block have of D to shared memory, and sums the diagonals. */
-    CF_DEVICE void store(const cf_toeplitz_call &call, smem<float> memory, long long first) {
+    /* Writes D of kernel row R of this warp to shared memory. */
+    template <int R> CF_DEVICE void put(smem<float> to) const {
         const int lane = int(threadIdx.x) % 32;
-        smem<float> mine = memory + int(threadIdx.x) / 32 * (F::REACH * 128);
+        unroll<0, F::REACH>([&](auto c) {
+            unroll<0, 4>(
+                [&](auto i) { to[128 * c + (lane / 4 + i / 2 * 8) * 8 + lane % 4 * 2 + i % 2] = sum[R][c][i]; });
+        });
+    }
+
+    /* Sums the diagonals of what all warps have put there. */
+    template <int R>
+    static CF_DEVICE void add_diagonals(const cf_toeplitz_call &call, smem<float> memory, long long first) {
+        constexpr int OF_ROWS = F::SHARES * F::KERNEL_X;
+        for (int i = int(threadIdx.x); i < CHANNELS * OF_ROWS; i += int(blockDim.x)) {
+            const int channel = i / OF_ROWS, share = i % OF_ROWS / F::KERNEL_X, s = i % F::KERNEL_X,
+                      row = share * F::ROWS + R;
+            const long long group = first + channel;
+            if (row >= F::KERNEL_Y || group >= call.groups)
+                continue;
+            /* With channels first, all planes are of one channel. */
+            constexpr int PARTS = F::LAST ? F::WARPS : F::WARPS * F::PLANES;
+            float total = 0;
+            for (int part = 0; part < PARTS; ++part)
+                for (int a = 0; a < 16; ++a) {
+                    const int column = s + F::LEAD + F::STRIDE_X * a;
+                    total += memory[((channel * PARTS + part) * F::SHARES + share) * (F::REACH * 128) +
+                                    column / 8 * 128 + a * 8 + column % 8];
+                }
+            store_tap<F, SUMS>(call, group, row, s, total);
+        }
+    }
+
+    CF_DEVICE void store(const cf_toeplitz_call &call, smem<float> memory, long long first) {
         unroll<0, F::ROWS>([&](auto r) {
             __syncthreads();
-            unroll<0, F::REACH>([&](auto c) {
-                unroll<0, 4>(
-                    [&](auto i) { mine[128 * c + (lane / 4 + i / 2 * 8) * 8 + lane % 4 * 2 + i % 2] = sum[r][c][i]; });
-            });
+            put<decltype(r)::value>(memory + int(threadIdx.x) / 32 * (F::REACH * 128));
             __syncthreads();
-            constexpr int OF_ROWS = F::SHARES * F::KERNEL_X;
-            for (int i = int(threadIdx.x); i < CHANNELS * OF_ROWS; i += int(blockDim.x)) {
-                const int channel = i / OF_ROWS, share = i % OF_ROWS / F::KERNEL_X, s = i % F::KERNEL_X,
-                          row = share * F::ROWS + r;
-                const long long group = first + channel;
-                if (row >= F::KERNEL_Y || group >= call.groups)
-                    continue;
-                /* With channels first, all planes are of one channel. */
-                constexpr int PARTS = F::LAST ? F::WARPS : F::WARPS * F::PLANES;
-                float total = 0;
-                for (int part = 0; part < PARTS; ++part)
-                    for (int a = 0; a < 16; ++a) {
-                        const int column = s + F::LEAD + F::STRIDE_X * a;
-                        total += memory[((channel * PARTS + part) * F::SHARES + share) * (F::REACH * 128) +
-                                        column / 8 * 128 + a * 8 + column % 8];
-                    }
-                store_tap<F, SUMS>(call, group, row, s, total);
-            }
+            add_diagonals<decltype(r)::value>(call, memory, first);
         });
+    }
+
+    /* The gradient of the bias, as far as this warp has it, in all lanes. */
+    CF_DEVICE float bias_of_warp() const {
+        float total = F::Storage::PLAIN ? bias[0] : bias[0] + bias[2]; /* columns of D are equal */
+        for (int lanes = F::Storage::PLAIN ? 1 : 4; lanes < 32; lanes *= 2)
+            total += __shfl_xor_sync(~0u, total, lanes);
+        return total;
     }
 
     /* Sums what the threads of the block have of the gradient of the bias. All warps have the same channel. */
     CF_DEVICE void store_bias(const cf_toeplitz_call &call, smem<float> memory, long long group) {
-        const int lane = int(threadIdx.x) % 32;
-        float total = F::Storage::PLAIN ? bias[0] : bias[0] + bias[2]; /* columns of D are equal */
-        for (int lanes = F::Storage::PLAIN ? 1 : 4; lanes < 32; lanes *= 2)
-            total += __shfl_xor_sync(~0u, total, lanes);
+        float total = bias_of_warp();
         __syncthreads();
-        if (lane == 0)
+        if (threadIdx.x % 32 == 0)
             memory[int(threadIdx.x) / 32] = total;
         __syncthreads();
         if (threadIdx.x > 0)

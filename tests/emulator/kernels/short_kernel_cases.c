@@ -142,6 +142,11 @@ static const short_case all[] = {
     {.problem = "in=3x16x37 out=16 groups=16 kernel=5 pad=1:3 layout=last dtype=fp16 w=fp32 math=half"},
     {.problem = "in=2x24x601 out=24 groups=24 kernel=64 pad=63:0 layout=last dtype=fp16", .processors = 1},
     {.problem = "in=3x8x40 out=8 groups=8 kernel=9 layout=last dtype=bf16", .spoiled = true, .processors = 2},
+    {.problem = "in=2x24x700 out=24 groups=24 kernel=17 pad=0:16 layout=last dtype=bf16", .spoiled = true},
+    {.problem = "in=2x16x1100 out=16 groups=16 kernel=4 pad=3:0 layout=last dtype=fp16 w=fp32 math=half gw=fp32",
+     .processors = 4},
+    {.problem = "in=2x56x600 out=56 groups=56 kernel=4 pad=3:0 layout=last dtype=bf16"},
+    {.problem = "in=3x8x90 out=8 groups=8 kernel=25 pad=12:8 layout=last dtype=bf16"},
     {.problem = "in=2x16x300 out=16 groups=16 kernel=8 pad=7:0 layout=last dtype=bf16", .shifted = true},
     /* FP32 weights and gradients of weights. */
     {.problem = "in=5x3x20x20 out=3 groups=3 kernel=5x5 pad=2 dtype=fp16 w=fp32 math=half", .processors = 2},

@@ -152,7 +152,7 @@ void note_lines_last(const cf_toeplitz_config &c) {
     cover("BF16" + pass, c.dtype == CONV_FFT_BF16);
     for (const int width : {16, 32})
         cover("rows of " + std::to_string(width) + pass, c.width == width);
-    for (const int channels : {8, 16, 32})
+    for (const int channels : {8, 16, 32, 64})
         if (channels < 32 || c.pass != CF_PASS_WEIGHTS)
             cover(std::to_string(channels) + " channels" + pass, c.planes == channels);
     cover("channels that blocks do not fill" + pass, c.groups % c.planes);
@@ -325,8 +325,37 @@ void note_config(const cf_toeplitz_config &c) {
     }
 }
 
+void note_both_lines_last(const cf_toeplitz_both &both) {
+    const cf_toeplitz_config &data = both.data, &weights = both.weights;
+    const std::string kind = ", both gradients, lines of eight channels";
+    cover("FP16" + kind, data.dtype == CONV_FFT_FP16);
+    cover("BF16" + kind, data.dtype == CONV_FFT_BF16);
+    for (const int width : {16, 32})
+        cover("rows of " + std::to_string(width) + kind, data.width == width);
+    for (const int channels : {8, 16, 32})
+        cover(std::to_string(channels) + " channels" + kind, weights.planes == channels);
+    cover("channels that blocks do not fill" + kind, weights.groups % weights.planes);
+    cover("several blocks of channels" + kind, weights.grid[0] > 1);
+    cover("units before gy" + kind, weights.before > 0);
+    cover("no units before gy" + kind, weights.before == 0);
+    cover("more items of a block than copies ahead" + kind,
+          weights.samples * weights.tiles_across > data.buffers * weights.grid[1]);
+    for (const int buffers : {1, 2})
+        cover(std::to_string(buffers) + " copies ahead" + kind, data.buffers == buffers);
+    cover("several tiles" + kind, weights.tiles_across > 1);
+    cover("several slices" + kind, weights.grid[1] > 1);
+    cover("one slice" + kind, weights.grid[1] == 1);
+    cover("128 taps" + kind, weights.kernel[1] == 128);
+    cover("scaled weights" + kind, data.scaled);
+    cover("FP32 gradients of weights" + kind, weights.weights == CONV_FFT_FP32);
+}
+
 void note_both(const cf_toeplitz_both &both) {
     const cf_toeplitz_config &data = both.data, &weights = both.weights;
+    if (weights.aligned) {
+        note_both_lines_last(both);
+        return;
+    }
     const std::string kind = ", both gradients", of_type = data.dtype == CONV_FFT_FP32 ? ", FP32" + kind : kind;
     cover("FP16" + kind, data.dtype == CONV_FFT_FP16);
     cover("BF16" + kind, data.dtype == CONV_FFT_BF16);
