@@ -9,7 +9,6 @@
 
 #include <cmocka.h>
 
-#include "conv/toeplitz/small_geometry.h"
 #include "conv/toeplitz/toeplitz.h"
 #include "core/arith.h"
 #include "core/dtype.h"
@@ -51,8 +50,7 @@ static void check_small(const char *line, const cf_layer *layer, const cf_toepli
     const bool data = c->pass == CF_PASS_DATA, weights = c->pass == CF_PASS_WEIGHTS;
     const cf_axis *a = layer->axis;
     const int64_t in[2] = {a[1].input, a[2].input}, out[2] = {a[1].output, a[2].output};
-    const cf_toeplitz_bands bands =
-        cf_toeplitz_bands_of(c->x.height, c->x.breadth, c->y.height, c->y.breadth, c->kernel[0], c->row_pad);
+    const cf_toeplitz_bands bands = cf_toeplitz_small_bands(c);
     const int64_t x_pitch = cf_toeplitz_small_of(c->x.height, c->x.breadth, c->planes, c->last).pitch,
                   y_pitch = cf_toeplitz_small_of(c->y.height, c->y.breadth, c->planes, !weights || c->last).pitch,
                   deltas = cf_max(0, bands.last - bands.first + 1), shares = c->last ? 1 : c->shares,
@@ -62,7 +60,7 @@ static void check_small(const char *line, const cf_layer *layer, const cf_toepli
         c->threads == 32 * c->planes * c->warps * (weights ? 2 * shares : 1) / (weights ? 1 : c->each) &&
         c->threads <= 512 && c->shared <= properties->shared_per_block &&
         4 * c->loaded * (c->last && !weights ? cf_max(x_pitch, y_pitch) : x_pitch + y_pitch) +
-                (weights ? 0 : c->planes * bands.rows * 8 * bands.across) <=
+                (weights ? 0 : c->planes * bands.rows * 4 * (c->stride[1] + c->up[1]) * bands.across) <=
             c->shared &&
         (!weights || 1024 * (c->last ? cf_ceil_div(deltas, c->shares) : deltas) * c->planes * c->warps <= c->shared) &&
         c->loaded % 8 == 0 && c->grid[0] == cf_ceil_div(c->groups, c->planes) * (weights ? c->shares / shares : 1) &&

@@ -37,6 +37,7 @@ static const char *const problems[] = {
     "in=64x144x56x56 out=144 groups=144 kernel=5x5 pad=2 stride=2 dtype=fp16",
     "in=64x144x64x64 out=144 groups=144 kernel=13x13 pad=6 stride=2 dtype=bf16",
     "in=64x144x64x64 out=144 groups=144 kernel=15x15 pad=7 stride=2 dtype=fp16 layout=last",
+    "in=64x672x14x14 out=672 groups=672 kernel=5x5 pad=2 stride=2 dtype=fp16",
     "in=4x4096x8192 out=4096 groups=4096 kernel=4 pad=3:0 dtype=bf16",
     "in=4x4096x8192 out=4096 groups=4096 kernel=128 pad=127:0 dtype=fp16",
     "in=4x4096x8192 out=4096 groups=4096 kernel=256 pad=255:0 dtype=bf16",

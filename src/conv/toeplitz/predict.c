@@ -3,7 +3,6 @@
  * measurements on an H100. */
 #include "conv/gpu/device.h"
 #include "conv/plan/cost/stage_cost.h"
-#include "conv/toeplitz/small_geometry.h"
 #include "conv/toeplitz/toeplitz.h"
 #include "core/arith.h"
 #include "core/dtype.h"
@@ -41,12 +40,12 @@ static const double eight[2] = {130.0, 290.0}, small_element[2] = {1.1, 1.0}, sm
                     small_last[2] = {2.0, 1.5};
 
 static double small_cycles(const cf_toeplitz_config *c) {
-    const cf_toeplitz_bands b =
-        cf_toeplitz_bands_of(c->x.height, c->x.breadth, c->y.height, c->y.breadth, c->kernel[0], c->row_pad);
+    const cf_toeplitz_bands b = cf_toeplitz_small_bands(c);
     const bool weights = c->pass == CF_PASS_WEIGHTS;
     double products = 0;
     for (int delta = b.first; delta <= b.last; ++delta)
-        products += (double)(cf_min(b.y_blocks, b.x_blocks - delta) - cf_max(0, -delta));
+        for (int q = 0; q < b.y_blocks; ++q)
+            products += cf_toeplitz_met(b, q, delta) >= 0;
     return (c->last ? small_last[weights] : 1.0) *
            (eight[weights] + small_element[weights] * (c->x.height * c->x.breadth + c->y.height * c->y.breadth) +
             small_product[weights] * products);

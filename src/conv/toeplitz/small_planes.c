@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Which layers have small planes, how their passes are divided into blocks, and the constants of their kernels. */
 #include "conv/gpu/slice_adder.h"
-#include "conv/toeplitz/small_geometry.h"
 #include "conv/toeplitz/toeplitz.h"
 #include "core/arith.h"
 
@@ -31,13 +30,14 @@ static bool has_units(const cf_layer *layer, const cf_tensor *t) {
 
 static bool is_small(const cf_layer *layer, bool any_alignment, const cf_toeplitz_config *c) {
     const cf_axis *down = &layer->axis[1], *across = &layer->axis[2];
-    if (c->line || c->dtype == CONV_FFT_FP32 || layer->batch < MIN_SAMPLES || down->stride != 1 || across->stride != 1)
+    if (c->line || c->dtype == CONV_FFT_FP32 || layer->batch < MIN_SAMPLES)
         return false;
     for (int a = 1; a < 3; ++a)
         if (layer->axis[a].input > MAX_EXTENT || layer->axis[a].output > MAX_EXTENT)
             return false;
     if (c->last)
-        return !any_alignment && has_units(layer, &layer->x) && has_units(layer, &layer->y);
+        return down->stride == 1 && across->stride == 1 && !any_alignment && has_units(layer, &layer->x) &&
+               has_units(layer, &layer->y);
     return is_dense(layer, &layer->x, down->input, across->input) &&
            is_dense(layer, &layer->y, down->output, across->output);
 }
@@ -50,10 +50,6 @@ static int granule_of(const cf_layer *layer, const cf_tensor *t, int64_t chunk, 
     return granule;
 }
 
-static cf_toeplitz_bands bands_of(const cf_toeplitz_config *c) {
-    return cf_toeplitz_bands_of(c->x.height, c->x.breadth, c->y.height, c->y.breadth, c->kernel[0], c->row_pad);
-}
-
 /* The bytes of the loaded samples of a side. */
 static int64_t side_bytes(const cf_toeplitz_config *c, const cf_toeplitz_access *a, bool padded) {
     return 4ll * c->loaded * cf_toeplitz_small_of(a->height, a->breadth, c->planes, padded).pitch;
@@ -61,7 +57,7 @@ static int64_t side_bytes(const cf_toeplitz_config *c, const cf_toeplitz_access 
 
 /* The threads and the shared memory of a block with these channels and samples. */
 static void set_signals(cf_toeplitz_config *c) {
-    const cf_toeplitz_bands b = bands_of(c);
+    const cf_toeplitz_bands b = cf_toeplitz_small_bands(c);
     const int64_t x = side_bytes(c, &c->x, c->last), y = side_bytes(c, &c->y, true);
     const int groups = c->loaded / EIGHT;
     /* Of planes with many blocks, a half at a time: more registers would leave fewer warps. */
@@ -69,12 +65,12 @@ static void set_signals(cf_toeplitz_config *c) {
     c->each = c->last ? 2 : 1;
     c->warps = b.down == 1 ? groups : (groups + 1) / 2;
     c->threads = 32 * c->planes / c->each * c->warps;
-    c->shared = (c->last ? cf_max(x, y) : x + y) + 8ll * b.across * b.rows * c->planes;
+    c->shared = (c->last ? cf_max(x, y) : x + y) + 4ll * (c->stride[1] + c->up[1]) * b.across * b.rows * c->planes;
     c->grid[1] = cf_ceil_div(c->samples, c->loaded);
 }
 
 static void set_weights(cf_toeplitz_config *c, const cf_gpu_properties *p) {
-    const cf_toeplitz_bands b = bands_of(c);
+    const cf_toeplitz_bands b = cf_toeplitz_small_bands(c);
     const int deltas = b.last < b.first ? 0 : b.last - b.first + 1, groups = c->loaded / EIGHT;
     c->shares = (int)cf_max(1, cf_ceil_div(deltas, c->last ? MAX_DELTAS_LAST : MAX_DELTAS));
     const int shares = c->last ? 1 : c->shares; /* of a block */
@@ -119,7 +115,7 @@ bool cf_toeplitz_configure_small(const cf_layer *layer, const cf_gpu_properties 
     c.y = data ? in : out;
     c.row_pad = (int)cf_toeplitz_pad(down, data);
     c.column_pad = (int)cf_toeplitz_pad(across, data);
-    const cf_toeplitz_bands b = bands_of(&c);
+    const cf_toeplitz_bands b = cf_toeplitz_small_bands(&c);
     if (c.last) {
         /* y is slow to store in pieces of less than 32 bytes. */
         c.planes = weights ? EIGHT : b.down == 1 ? 2 * EIGHT : 4 * EIGHT;
@@ -156,14 +152,16 @@ void cf_toeplitz_print_plane(const char *name, const cf_toeplitz_access *a, cf_t
 void cf_toeplitz_print_small(const cf_toeplitz_config *c, bool adds, cf_text *t) {
     const bool weights = c->pass == CF_PASS_WEIGHTS;
     const cf_slice_adder adder = cf_slice_adder_of(c->grid[1]);
-    const int registers = weights ? 128 : bands_of(c).y_blocks > EIGHT ? 80 : 64;
+    const int registers = weights ? 128 : cf_toeplitz_small_bands(c).y_blocks > EIGHT ? 80 : 64;
     cf_toeplitz_print_plane("X", &c->x, t);
     cf_toeplitz_print_plane("Y", &c->y, t);
     cf_text_add(t,
-                "static constexpr int KERNEL_Y = %d, KERNEL_X = %d, ROW_PAD = %d, COLUMN_PAD = %d, CHANNELS = %d, "
+                "static constexpr int KERNEL_Y = %d, KERNEL_X = %d, STRIDE_Y = %d, STRIDE_X = %d, UP_Y = %d, UP_X = "
+                "%d, ROW_PAD = %d, COLUMN_PAD = %d, CHANNELS = %d, "
                 "SAMPLES = %d, EACH = %d, %s = %d, %s = %d;\n",
-                c->kernel[0], c->kernel[1], c->row_pad, c->column_pad, c->planes, c->loaded, c->each,
-                weights ? "SPLITS" : "WARPS", c->warps, weights ? "SHARES" : "BLOCKS", weights ? c->shares : c->blocks);
+                c->kernel[0], c->kernel[1], c->stride[0], c->stride[1], c->up[0], c->up[1], c->row_pad, c->column_pad,
+                c->planes, c->loaded, c->each, weights ? "SPLITS" : "WARPS", c->warps, weights ? "SHARES" : "BLOCKS",
+                weights ? c->shares : c->blocks);
     cf_text_add(t, "static constexpr bool LAST = %s, FLIP = %s, SCALED = %s;\n};\n", c->last ? "true" : "false",
                 c->pass == CF_PASS_DATA ? "true" : "false", c->scaled ? "true" : "false");
     cf_text_add(t, "CF_TOEPLITZ_KERNEL(%s, %d, %d)\n",

@@ -3,12 +3,14 @@
  * Depthwise convolution of small planes on tensor cores: y from x, or gx from gy. Planes have at most 16 rows and 16
  * columns. The samples of the batch are the columns of a product.
  *
- *     y[i][j] = sum over r, s of w[r][s] x[i + r - ROW_PAD][j + s - COLUMN_PAD]
+ *     y[i][j] = sum over r, s of w[r][s] x[STRIDE_Y i + r - ROW_PAD][STRIDE_X j + s - COLUMN_PAD]
  *
- * A plane is cut into blocks of 16 positions: one row of 16 columns, or two rows (DOWN) of eight. Block q of y and
- * block p = q + delta of x meet in a matrix A of taps that depends on delta only. A product (m16n8k16) multiplies A by
- * block p of eight samples: m = positions of y, k = positions of x, n = samples. A warp has one channel of eight
- * samples. It keeps all blocks of x in registers, and reads each A once for BLOCKS blocks of y.
+ * For gx with a stride, UP - 1 zeros follow each element of x (signals.cuh).
+ *
+ * A plane is cut into blocks of 16 positions: one row of 16 columns, or without stride also two rows (DOWN) of eight.
+ * Block q of y and block p of x meet in a matrix A of taps that depends on delta = UP_Y p - STRIDE_Y q only. A product
+ * (m16n8k16) multiplies A by block p of eight samples: m = positions of y, k = positions of x, n = samples. A warp has
+ * one channel of eight samples. It keeps all blocks of x in registers, and reads each A once for BLOCKS blocks of y.
  *
  * Rows of A are positions 0, 2, ..., 14, 1, 3, ..., 15, so that a lane has two neighbours of a row of y, which are one
  * word. A row of taps is stored as words of two taps, one beginning at each tap: a lane reads its words of A directly.
@@ -17,8 +19,9 @@
  * contiguous in each sample. With channels last, they are transposed on the way to and from shared memory.
  *
  * The host prints F (small_planes.c) with: Storage, Weights, Bias (types of elements), X and Y (planes with ROWS,
- * COLUMNS and GRANULE, the elements that one copy moves), KERNEL_Y, KERNEL_X, ROW_PAD, COLUMN_PAD, CHANNELS, SAMPLES,
- * EACH (channels of a warp), WARPS (that share them), BLOCKS, LAST, FLIP, SCALED (as signals.cuh).
+ * COLUMNS and GRANULE, the elements that one copy moves), KERNEL_Y, KERNEL_X, STRIDE_Y, STRIDE_X, UP_Y, UP_X, ROW_PAD,
+ * COLUMN_PAD, CHANNELS, SAMPLES, EACH (channels of a warp), WARPS (that share them), BLOCKS, LAST, FLIP, SCALED (as
+ * signals.cuh).
  */
 #pragma once
 
@@ -55,9 +58,21 @@ template <class F> struct SmallPlanes {
     typedef typename SmallSides<F>::X X;
     typedef typename SmallSides<F>::Y Y;
     static constexpr cf_toeplitz_bands T =
-        cf_toeplitz_bands_of(F::X::ROWS, F::X::COLUMNS, F::Y::ROWS, F::Y::COLUMNS, F::KERNEL_Y, F::ROW_PAD);
+        cf_toeplitz_bands_of(F::X::ROWS, F::X::COLUMNS, F::Y::ROWS, F::Y::COLUMNS, F::KERNEL_Y, F::ROW_PAD, F::STRIDE_Y,
+                             F::UP_Y, F::STRIDE_X *F::STRIDE_Y *F::UP_X *F::UP_Y > 1);
     static constexpr int ACROSS = T.across, DOWN = T.down, OF_ROW = ACROSS / 2, X_BLOCKS = T.x_blocks,
-                         Y_BLOCKS = T.y_blocks, FIRST = T.first, LAST = T.last, ROWS = T.rows, TAPS = ROWS * 2 * ACROSS;
+                         Y_BLOCKS = T.y_blocks, FIRST = T.first, LAST = T.last, ROWS = T.rows,
+                         PAIRS = (F::STRIDE_X + F::UP_X) * OF_ROW, /* of words of a row of taps */
+        TAPS = 2 * ROWS * PAIRS;
+
+    static constexpr CF_DEVICE int met(int q, int delta) { return cf_toeplitz_met(T, q, delta); }
+    /* Whether one of BLOCKS blocks of y from `first` on meets a block of x with this difference. */
+    static constexpr CF_DEVICE bool is_met(int first, int delta) {
+        bool any = false;
+        for (int q = first; q < first + F::BLOCKS && q < Y_BLOCKS; ++q)
+            any = any || met(q, delta) >= 0;
+        return any;
+    }
 };
 
 /* Pairs of neighbouring elements at a fixed distance from element `at`. ALIGNED: all of them are words. Otherwise a
@@ -177,9 +192,9 @@ CF_DEVICE void load_small(smem<unsigned> to, const cf_toeplitz_side &s, long lon
                   PIECES = (CHUNK + EACH - 1) / EACH;
     typedef SmallPieces<PIECES, THREADS> Pieces;
     /* Unaligned rows read one word behind the last element, which counts for nothing. */
-    if (!Side::ALIGNED && PIECES * EACH == CHUNK)
+    if (!Side::ALIGNED && PIECES * EACH / 2 == (CHUNK + 1) / 2)
         for (int own = int(threadIdx.x); own < SAMPLES; own += THREADS)
-            to[own * Side::PITCH + CHUNK / 2] = 0;
+            to[own * Side::PITCH + (CHUNK + 1) / 2] = 0;
     for (int piece = Pieces::first(); piece < PIECES; piece += Pieces::ALONG) {
         const int element = piece * EACH;
         const unsigned short *from = part.first + (Pieces::sample() * s.sample_stride + element);
@@ -294,25 +309,31 @@ CF_DEVICE void store_small(const cf_toeplitz_call &call, smem<unsigned> from, lo
     }
 }
 
-/* The taps of a channel as words, by its warps: [row][2 OF_ROW][2]. Row j is kernel row j + DOWN FIRST + ROW_PAD -
- * DOWN + 1. With tau = column of x - column of y, word 0 of pair i has the taps of tau = 2 i - ACROSS + 2 and the next
- * one, word 1 those of the tau before. */
+/* The taps of a channel as words, by its warps: [row][PAIRS][2]. Row j is kernel row j + DOWN FIRST + ROW_PAD - DOWN +
+ * 1. With tau = UP_X column of x - STRIDE_X column of y, word 0 of pair i has the taps of tau = 2 i - STRIDE_X (ACROSS
+ * - 2) and of tau + UP_X. Word 1 has those of tau - STRIDE_X and of tau - STRIDE_X + UP_X. */
 template <class F>
 CF_DEVICE void load_taps(smem<unsigned> to, const cf_toeplitz_taps &w, long long group, bool live, float up) {
     typedef SmallPlanes<F> G;
-    constexpr int OF_TAPS = 2 * G::ACROSS, COUNT = G::ROWS * OF_TAPS, THREADS = 32 * F::WARPS;
-    const int lane = int(threadIdx.x) % OF_TAPS, base = int(threadIdx.x) % 32 - lane,
-              s = lane / 2 * 2 - lane % 2 - G::ACROSS + 2 + F::COLUMN_PAD;
-    /* The next tap is in word 0 of this pair, or in word 1 of the next pair. */
-    const int other = lane % 2 ? lane - 1 : lane + 3;
+    constexpr int OF_TAPS = 2 * G::PAIRS, COUNT = G::TAPS, THREADS = 32 * F::WARPS;
+    /* Without stride another lane has the next tap: in word 0 of this pair, or in word 1 of the next pair. */
+    constexpr bool SHUFFLED = F::STRIDE_X * F::UP_X == 1;
+    const int lane = int(threadIdx.x) % 32, own = lane % OF_TAPS, other = own % 2 ? own - 1 : own + 3;
 #pragma unroll 4
-    for (int i = int(threadIdx.x) % THREADS; i - lane - base < COUNT; i += THREADS) {
-        const int row = i / OF_TAPS + G::DOWN * G::FIRST + F::ROW_PAD - G::DOWN + 1;
+    for (int i = int(threadIdx.x) % THREADS; i - (SHUFFLED ? lane : 0) < COUNT; i += THREADS) {
+        const int row = i / OF_TAPS + G::DOWN * G::FIRST + F::ROW_PAD - G::DOWN + 1, word = i % OF_TAPS,
+                  s = word / 2 * 2 - F::STRIDE_X * (G::ACROSS - 2 + word % 2) + F::COLUMN_PAD;
         const bool inside = live && i < COUNT && unsigned(row) < unsigned(F::KERNEL_Y);
-        const float tap = inside ? tap_at<F>(w, group, row, s) * up : 0.0f,
-                    next = __shfl_sync(~0u, tap, base + (other < OF_TAPS ? other : lane));
+        const float tap = inside ? tap_at<F>(w, group, row, s) * up : 0.0f;
+        float next = 0;
+        if constexpr (SHUFFLED) {
+            next = __shfl_sync(~0u, tap, lane - own + (other < OF_TAPS ? other : own));
+            next = other < OF_TAPS ? next : 0.0f;
+        } else if (inside) {
+            next = tap_at<F>(w, group, row, s + F::UP_X) * up;
+        }
         if (i < COUNT)
-            to[i] = F::Storage::word({tap, other < OF_TAPS ? next : 0.0f});
+            to[i] = F::Storage::word({tap, next});
     }
 }
 
@@ -366,18 +387,21 @@ CF_DEVICE void convolve_blocks(const cf_toeplitz_call &call, const unsigned (&x)
                                float down) {
     typedef SmallPlanes<F> G;
     const int lane = int(threadIdx.x) % 32, g = lane / 4, t = lane % 4, row = g / G::OF_ROW, word = g % G::OF_ROW;
-    smem<float2> own = smem_cast<float2>(taps) + ((G::DOWN - 1 - row) * 2 * G::OF_ROW + t - word + G::OF_ROW - 1);
+    smem<float2> own =
+        smem_cast<float2>(taps) + ((G::DOWN - 1 - row) * G::PAIRS + F::UP_X * t + F::STRIDE_X * (G::OF_ROW - 1 - word));
     float sum[F::BLOCKS][4] = {};
     unroll<G::FIRST, G::LAST + 1>([&](auto delta) {
-        constexpr int D = decltype(delta)::value, BEGIN = cf_max_of(Y, -D),
-                      END = -cf_max_of(-(Y + F::BLOCKS), cf_max_of(-G::Y_BLOCKS, D - G::X_BLOCKS));
-        if constexpr (BEGIN < END) {
-            const int at = G::DOWN * (D - G::FIRST) * 2 * G::OF_ROW;
-            const float2 first = own[at], second = own[at + (G::DOWN == 1 ? 4 : 2 * G::OF_ROW)];
+        constexpr int D = decltype(delta)::value;
+        if constexpr (G::is_met(Y, D)) {
+            const int at = G::DOWN * (D - G::FIRST) * G::PAIRS;
+            const float2 first = own[at], second = own[at + (G::DOWN == 1 ? 4 * F::UP_X : G::PAIRS)];
             const unsigned a[4] = {__float_as_uint(first.x), __float_as_uint(first.y), __float_as_uint(second.x),
                                    __float_as_uint(second.y)};
-            unroll<BEGIN, END>(
-                [&](auto q) { multiply_tile<typename F::Storage>(sum[q - Y], a, x[q + D][0], x[q + D][1]); });
+            unroll<0, F::BLOCKS>([&](auto b) {
+                constexpr int P = G::met(Y + decltype(b)::value, D);
+                if constexpr (P >= 0 && Y + decltype(b)::value < G::Y_BLOCKS)
+                    multiply_tile<typename F::Storage>(sum[b], a, x[P][0], x[P][1]);
+            });
         }
     });
     unroll<0, F::BLOCKS>([&](auto b) {

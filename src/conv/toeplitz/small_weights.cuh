@@ -2,7 +2,7 @@
 /*
  * The gradient of the weights of small planes on tensor cores. Blocks of 16 positions are those of small_planes.cuh.
  *
- *     D[delta][a][b] = sum over samples and q of gy[block q][a] x[block q + delta][b]
+ *     D[delta][a][b] = sum over samples and q of gy[block q][a] x[block STRIDE_Y q + delta][b]
  *
  * D is a product (m16n8k8): m = positions a of gy, n = positions b of x, k = eight samples. A lane reads words of
  * two neighbouring positions of two samples, and their halves are the operands, so that nothing is transposed. n is
@@ -75,6 +75,11 @@ template <class F> struct SmallWeights {
         });
     }
 
+    /* The first block of gy that meets x with this difference. */
+    static constexpr CF_DEVICE int first_of(int delta) {
+        return delta < 0 ? (F::STRIDE_Y - 1 - delta) / F::STRIDE_Y : 0;
+    }
+
     /* Adds the products of eight samples. SHARE: of delta. */
     template <int SHARE> CF_DEVICE void add(const unsigned (&gy)[G::Y_BLOCKS][2], const unsigned (&x)[G::X_BLOCKS]) {
         constexpr int BEGIN = G::FIRST + SHARE * EACH, END = BEGIN + EACH < G::LAST + 1 ? BEGIN + EACH : G::LAST + 1;
@@ -86,15 +91,15 @@ template <class F> struct SmallWeights {
                 unroll<0, LINKS>([&](auto link) {
                     unroll<0, TOGETHER>([&](auto c) {
                         constexpr int D = BEGIN + decltype(part)::value * TOGETHER + decltype(c)::value,
-                                      Q = cf_max_of(0, -D) + LINK + decltype(link)::value;
-                        if constexpr (D < END && Q < G::Y_BLOCKS && Q + D < G::X_BLOCKS)
-                            multiply_eight<typename F::Storage>(d[c], gy[Q][0], gy[Q][1], x[Q + D]);
+                                      Q = first_of(D) + LINK + decltype(link)::value, P = G::met(Q, D);
+                        if constexpr (D < END && Q < G::Y_BLOCKS && P >= 0)
+                            multiply_eight<typename F::Storage>(d[c], gy[Q][0], gy[Q][1], x[P]);
                     });
                 });
                 unroll<0, TOGETHER>([&](auto c) {
                     constexpr int I = decltype(part)::value * TOGETHER + decltype(c)::value, D = BEGIN + I,
-                                  Q = cf_max_of(0, -D) + LINK;
-                    if constexpr (D < END && Q < G::Y_BLOCKS && Q + D < G::X_BLOCKS)
+                                  Q = first_of(D) + LINK;
+                    if constexpr (D < END && Q < G::Y_BLOCKS && G::met(Q, D) >= 0)
                         unroll<0, 4>([&](auto i) { sum[I][i] += d[c][i]; });
                 });
             });
@@ -119,7 +124,7 @@ template <class F> struct SmallWeights {
         constexpr int TAPS = F::KERNEL_Y * F::KERNEL_X;
         for (int i = int(threadIdx.x); i < F::CHANNELS * TAPS; i += THREADS) {
             const int channel = i / TAPS, r = i % TAPS / F::KERNEL_X, s = i % F::KERNEL_X,
-                      along = s - F::COLUMN_PAD; /* column of x - column of gy */
+                      along = s - F::COLUMN_PAD; /* column of x - STRIDE_X column of gy */
             if (first + channel >= call.groups)
                 continue;
             if (F::LAST && F::SHARES > 1) {
@@ -138,10 +143,9 @@ template <class F> struct SmallWeights {
                             continue;
                         smem<float> d = memory + ((channel * F::SPLITS + split) * OWN + delta - begin) * 256 +
                                         (below * 16 + other) * G::ACROSS;
-                        const int left = along < 0 ? -along : 0,
-                                  right = F::Y::COLUMNS < F::X::COLUMNS - along ? F::Y::COLUMNS : F::X::COLUMNS - along;
-                        for (int column = left; column < right; ++column)
-                            total += d[column * 16 + column + along];
+                        for (int column = 0; column < F::Y::COLUMNS; ++column)
+                            if (unsigned(F::STRIDE_X * column + along) < unsigned(F::X::COLUMNS))
+                                total += d[column * 16 + F::STRIDE_X * column + along];
                     }
             store_tap<F>(call, first + channel, r, s, total);
         }

@@ -5,6 +5,7 @@
 
 #include "conv/plan/family.h"
 #include "conv/toeplitz/geometry.h"
+#include "conv/toeplitz/small_geometry.h"
 #include "core/arith.h"
 #include "core/text.h"
 #include "cuda/driver/properties.h"
@@ -61,6 +62,10 @@ conv_fft_status cf_toeplitz_configure(const cf_layer *layer, int pass, const cf_
 /* The same for small planes (small_planes.c). common: what all configurations have. false: the layer has none. */
 bool cf_toeplitz_configure_small(const cf_layer *layer, const cf_gpu_properties *properties, bool any_alignment,
                                  const cf_toeplitz_config *common, cf_toeplitz_config *config);
+static inline cf_toeplitz_bands cf_toeplitz_small_bands(const cf_toeplitz_config *c) {
+    return cf_toeplitz_bands_of(c->x.height, c->x.breadth, c->y.height, c->y.breadth, c->kernel[0], c->row_pad,
+                                c->stride[0], c->up[0], c->stride[0] * c->stride[1] * c->up[0] * c->up[1] > 1);
+}
 /* The constants and the entry point of a kernel of small planes. */
 void cf_toeplitz_print_small(const cf_toeplitz_config *config, bool adds, cf_text *text);
 /* The extents of the planes of one side. */
