@@ -62,7 +62,8 @@ conv_fft_embed(cf_toeplitz_kernel_text toeplitz_text core/host_device.h fbfft/co
                conv/toeplitz/planes_in_place_weights.cuh
                conv/toeplitz/small_geometry.h conv/toeplitz/small_planes.cuh conv/toeplitz/small_weights.cuh
                conv/toeplitz/lines_last.cuh conv/toeplitz/lines_last_both.cuh
-               conv/toeplitz/volumes.cuh conv/toeplitz/volume_weights.cuh)
+               conv/toeplitz/volumes.cuh conv/toeplitz/volume_weights.cuh
+               conv/toeplitz/volumes_last.cuh)
 conv_fft_embed(cf_dft_kernel_text dft_text core/host_device.h fbfft/common/platform.cuh
                fbfft/common/complex.cuh fbfft/common/storage.cuh ${mma} conv/dft/call.h conv/dft/geometry.h ${slices}
                conv/dft/tables.cuh conv/dft/steps.cuh conv/dft/planes.cuh conv/dft/gradient.cuh)

@@ -301,10 +301,12 @@ static void volumes_are_cut_for_the_gpu(void **unused) {
     for (int i = 0; i < 1000; ++i) {
         char line[256];
         const int groups = (int)random_int(&g, 1, 200);
-        snprintf(line, sizeof line, "in=%dx%dx%dx%dx%d out=%d groups=%d kernel=%dx%dx%d pad=%d dtype=%s",
+        const bool last = random_once_in(&g, 2);
+        snprintf(line, sizeof line, "in=%dx%dx%dx%dx%d out=%d groups=%d kernel=%dx%dx%d pad=%d dtype=%s%s",
                  (int)random_int(&g, 1, 9), groups, (int)random_int(&g, 2, 70), (int)random_int(&g, 1, 150),
                  (int)random_int(&g, 1, 150), groups, groups, (int)random_int(&g, 2, 8), (int)random_int(&g, 1, 8),
-                 (int)random_int(&g, 1, 7), (int)random_int(&g, 0, 9), random_once_in(&g, 2) ? "fp16" : "bf16");
+                 (int)random_int(&g, 1, 7), (int)random_int(&g, 0, 9), random_once_in(&g, 2) ? "fp16" : "bf16",
+                 last ? " layout=last" : "");
         cf_layer layer;
         if (!make(line, &layer))
             continue;
@@ -322,10 +324,13 @@ static void volumes_are_cut_for_the_gpu(void **unused) {
                 const int64_t items = c.samples * c.depth_parts * c.tiles_down * c.tiles_across;
                 if (c.depths != layer.axis[0].kernel || c.depth_parts * c.part_depths < extent[0] ||
                     (c.depth_parts - 1) * c.part_depths >= extent[0] || c.tiles_down * 16 * c.warps < extent[1] ||
-                    c.tiles_across * 16 * c.across < extent[2] || c.threads != 32 * c.warps * c.across ||
-                    c.threads > 128 || c.grid[0] != groups || c.grid[1] < 1 || c.grid[1] > items || c.grid[1] > 65535 ||
+                    c.tiles_across * 16 * c.across < extent[2] || c.threads != 32 * c.planes * c.warps * c.across ||
+                    c.threads > (c.last ? 256 : 128) || c.planes != (c.last ? 8 : 1) ||
+                    c.last != (last && groups > 1) || c.grid[0] * c.planes < groups ||
+                    (c.grid[0] - 1) * c.planes >= groups || groups % (c.last ? c.x.granule : 1) != 0 ||
+                    (any && c.x.granule > 1) || c.grid[1] < 1 || c.grid[1] > items || c.grid[1] > 65535 ||
                     c.shared > properties.shared_per_block || c.x.rows != 16 * c.warps + c.kernel[0] - 1 ||
-                    8 * c.x.units < 16 * c.across + c.lead + 8 || c.column_pad % c.x.granule != 0)
+                    8 * c.x.units < 16 * c.across + c.lead + 8 || (!c.last && c.column_pad % c.x.granule != 0))
                     fail_msg("%s, pass %d", line, pass);
             }
     }

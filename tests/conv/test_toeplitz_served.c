@@ -56,7 +56,7 @@ static void serves_short_kernels_of_single_channels(void **unused) {
         {"in=4x8x5x20x20 out=8 groups=8 kernel=3x3x3 pad=1 stride=2x1x1 dtype=fp16", 0, "without stride"},
         {"in=4x8x5x20x20 out=8 groups=8 kernel=3x3x3 pad=1 stride=1x2x1 dtype=fp16", 0, "without stride"},
         {"in=4x8x5x20x20 out=8 groups=8 kernel=3x3x3 pad=1 dilation=2x1x1 dtype=fp16", 0, "8x8x7 taps"},
-        {"in=4x8x5x20x20 out=8 groups=8 kernel=3x3x3 pad=1 layout=last dtype=fp16", 0, "channels first"},
+        {"in=4x8x5x20x20 out=8 groups=8 kernel=3x3x3 pad=1 layout=last dtype=fp16", F | D | W, ""},
         {"in=4x8x5x20x20 out=8 groups=8 kernel=3x3x3 pad=1", 0, "volumes of 16 bits"},
         {"in=4x8x5x20x20 out=8 groups=8 kernel=3x3x3 pad=1 mode=circular dtype=fp16", 0, "padded by zeros"},
         {"in=4x8x20x20 out=8 groups=8 kernel=5x5 pad=2", F | D | W, ""},

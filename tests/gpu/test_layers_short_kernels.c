@@ -119,6 +119,16 @@ static const char *const toeplitz_problems[] = {
     "in=2x4x8x40x40 out=4 groups=4 kernel=1x7x7 pad=0x3x3 dtype=fp16",
     "in=2x8x12x20x24 out=8 groups=8 kernel=5x5x5 pad=2 dtype=fp16 w=fp32 math=half",
     "in=2x8x12x20x24 out=8 groups=8 kernel=3x3x3 pad=1 dtype=bf16 gw=fp32",
+    /* The same with channels last: copies of eight, four, two and single channels. */
+    "in=2x32x20x40x48 out=32 groups=32 kernel=7x7x7 pad=3 layout=last dtype=fp16",
+    "in=2x16x64x64x64 out=16 groups=16 kernel=5x5x5 pad=2 layout=last dtype=bf16",
+    "in=3x72x11x18x22 out=72 groups=72 kernel=8x8x7 pad=4x3x3 layout=last dtype=bf16",
+    "in=2x54x9x33x37 out=54 groups=54 kernel=3x3x3 pad=1 layout=last dtype=fp16",
+    "in=3x20x10x12x20 out=20 groups=20 kernel=4x6x4 pad=1:2x0:5x3 layout=last dtype=fp16",
+    "in=2x7x9x10x16 out=7 groups=7 kernel=3x4x6 layout=last dtype=bf16",
+    "in=2x24x40x9x8 out=24 groups=24 kernel=7x1x1 pad=3x0x0 layout=last dtype=bf16",
+    "in=2x8x12x20x24 out=8 groups=8 kernel=5x5x5 pad=2 layout=last dtype=fp16 w=fp32 math=half",
+    "in=2x40x12x20x24 out=40 groups=40 kernel=3x3x3 pad=1 layout=last dtype=bf16 gw=fp32",
     /* FP32 weights and gradients of weights. */
     "in=5x8x20x20 out=8 groups=8 kernel=5x5 pad=2 dtype=fp16 w=fp32 math=half",
     "in=5x24x20x20 out=24 groups=24 kernel=5x5 pad=2 layout=last dtype=bf16 w=fp32 math=half",
@@ -257,9 +267,9 @@ static void layers_of_family_toeplitz(void **state) {
     assert_int_equal(case_failures(), 0);
 }
 
-/* Random volumes, also with little padding or more of it than taps, and rows at all alignments. */
+/* Random volumes in both layouts, also with little padding or more of it than taps, and rows at all alignments. */
 enum {
-    RANDOM_VOLUMES = 24
+    RANDOM_VOLUMES = 40
 };
 static char random_volumes[RANDOM_VOLUMES][192];
 
@@ -275,8 +285,8 @@ static void random_volumes_of_family_toeplitz(void **state) {
     case_list list = {.name = "gpu_layers_volumes"};
     generator g = test_generator(1);
     for (int i = 0; i < RANDOM_VOLUMES; i++) {
-        const int samples = (int)random_int(&g, 1, 3), groups = (int)random_int(&g, 2, 5);
-        int kernel[3] = {0}, pad[3] = {0}, input[3] = {0};
+        const int samples = (int)random_int(&g, 1, 3);
+        int groups = (int)random_int(&g, 2, 5), kernel[3] = {0}, pad[3] = {0}, input[3] = {0};
         for (int a = 0; a < 3; a++) {
             kernel[a] = (int)random_int(&g, a == 0 ? 2 : 1, a == 2 ? 7 : 8);
             pad[a] = random_once_in(&g, 4) ? (int)random_int(&g, 0, kernel[a] + 2) : kernel[a] / 2;
@@ -284,10 +294,13 @@ static void random_volumes_of_family_toeplitz(void **state) {
         }
         if (random_once_in(&g, 2))
             input[2] = (input[2] + 7) / 8 * 8;
+        const bool last = i % 2;
+        if (last)
+            groups = (int)random_int(&g, 2, 40);
         snprintf(random_volumes[i], sizeof random_volumes[i],
-                 "in=%dx%dx%dx%dx%d out=%d groups=%d kernel=%dx%dx%d pad=%dx%dx%d %s", samples, groups, input[0],
+                 "in=%dx%dx%dx%dx%d out=%d groups=%d kernel=%dx%dx%d pad=%dx%dx%d %s%s", samples, groups, input[0],
                  input[1], input[2], groups, groups, kernel[0], kernel[1], kernel[2], pad[0], pad[1], pad[2],
-                 types[random_int(&g, 0, 3)]);
+                 types[random_int(&g, 0, 3)], last ? " layout=last" : "");
         case_list_add(&list, "%s", random_volumes[i]);
     }
     device_each(&list, check_volume, NULL);

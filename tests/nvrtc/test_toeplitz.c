@@ -12,8 +12,9 @@
 #include "support/nvrtc_compile.h"
 
 enum {
-    ALLOWED = 480,       /* bytes of spills, where sums of gw, or taps of planes with a stride, fill the registers */
-    ALLOWED_VOLUMES = 80 /* the same, kernels of volumes */
+    ALLOWED = 480,        /* bytes of spills, where sums of gw, or taps of planes with a stride, fill the registers */
+    ALLOWED_VOLUMES = 80, /* the same, kernels of volumes */
+    ALLOWED_VOLUMES_LAST = 120
 };
 
 static const char *const problems[] = {
@@ -59,6 +60,10 @@ static const char *const problems[] = {
     "in=8x32x64x64x64 out=32 groups=32 kernel=5x5x5 pad=2 dtype=bf16",
     "in=4x48x48x48x48 out=48 groups=48 kernel=3x3x3 pad=1 dtype=fp16 w=fp32 math=half",
     "in=4x96x16x16x16 out=96 groups=96 kernel=8x8x7 pad=4x4x3 dtype=bf16",
+    "in=8x32x64x64x64 out=32 groups=32 kernel=7x7x7 pad=3 layout=last dtype=fp16",
+    "in=8x32x64x64x64 out=32 groups=32 kernel=5x5x5 pad=2 layout=last dtype=bf16",
+    "in=4x54x48x48x48 out=54 groups=54 kernel=3x3x3 pad=1 layout=last dtype=fp16 w=fp32 math=half",
+    "in=4x8x16x16x16 out=8 groups=8 kernel=8x8x7 pad=4x4x3 layout=last dtype=bf16",
 };
 
 static void add_pass(nvrtc_list *list, const char *problem, int pass, bool any_alignment,
@@ -85,7 +90,11 @@ static void add_pass(nvrtc_list *list, const char *problem, int pass, bool any_a
                  c.line ? " line" : "", c.depths ? " volumes" : "");
         snprintf(name, sizeof name, "%s, pass %d%s%s", problem, pass, any_alignment ? ", any alignment" : "",
                  adds ? ", add" : "");
-        nvrtc_kernel *const kernel = nvrtc_list_add(list, properties, c.depths ? ALLOWED_VOLUMES : ALLOWED, kind, name);
+        nvrtc_kernel *const kernel = nvrtc_list_add(list, properties,
+                                                    !c.depths ? ALLOWED
+                                                    : c.last  ? ALLOWED_VOLUMES_LAST
+                                                              : ALLOWED_VOLUMES,
+                                                    kind, name);
         assert_int_equal(cf_toeplitz_source(&c, adds, &kernel->source), CONV_FFT_SUCCESS);
     }
 }

@@ -366,12 +366,15 @@ static void print_tiles(const cf_toeplitz_config *c, bool adds, cf_text *t) {
                     c->blocks, c->count);
     if (c->of_both && !adds)
         return;
-    static const char *const names[2][3] = {{"toeplitz_signals", "toeplitz_weights", "toeplitz_add"},
-                                            {"toeplitz_volumes", "toeplitz_volume_weights", "toeplitz_volume_add"}};
+    static const char *const names[3][3] = {{"toeplitz_signals", "toeplitz_weights", "toeplitz_add"},
+                                            {"toeplitz_volumes", "toeplitz_volume_weights", "toeplitz_volume_add"},
+                                            {"volumes_last", "volume_weights_last", "toeplitz_volume_add"}};
     cf_text_add(t, "CF_TOEPLITZ_%sKERNEL(%s, %d, %d)\n", c->depths ? "VOLUME_" : "",
                 c->of_both            ? "toeplitz_add_both"
                 : c->aligned && !adds ? "lines_last_weights"
-                                      : names[c->depths > 0][adds ? 2 : weights],
+                                      : names[!c->depths ? 0
+                                              : c->last  ? 2
+                                                         : 1][adds ? 2 : weights],
                 adds ? adder.sums * adder.shares : c->threads, adds ? 1 : resident_blocks(c));
 }
 

@@ -71,4 +71,8 @@ CF_CONSTEXPR int cf_toeplitz_positions(int outputs, int advance, int steps) {
     return (outputs / 2 - 1) * advance + 4 * steps;
 }
 
+/* Volumes with channels last (volumes_last.cuh): units of the plane of a channel, odd so that eight planes have no bank
+ * conflicts. */
+CF_CONSTEXPR int cf_toeplitz_channel_plane(int rows, int units) { return rows * units | 1; }
+
 #endif

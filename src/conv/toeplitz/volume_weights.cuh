@@ -70,16 +70,18 @@ template <class F> struct VolumeWeights {
         });
     }
 
-    /* Adds the sums of the warps in shared memory, and writes the taps. */
-    CF_DEVICE void store(const cf_toeplitz_volume_call &call, smem<float> memory, long long group) const {
-        const int lane = int(threadIdx.x) % 32;
-        smem<float> mine = memory + int(threadIdx.x) / 32 * OF_WARP;
+    /* Adds the sums of the warps of a channel in shared memory, and writes the taps. thread: of these warps. */
+    CF_DEVICE void store(const cf_toeplitz_volume_call &call, smem<float> memory, long long group, int thread) const {
+        const int lane = thread % 32;
+        smem<float> mine = memory + thread / 32 * OF_WARP;
         unroll<0, EVEN + ODD>([&](auto p) {
             unroll<0, 4>(
                 [&](auto i) { mine[128 * p + 64 * (i / 2) + lane / 4 * 8 + lane % 4 * 2 + i % 2] = sum[p][i]; });
         });
         __syncthreads();
-        for (int i = int(threadIdx.x); i < Volumes<F>::TAPS; i += int(blockDim.x)) {
+        if (group >= call.planes.groups)
+            return;
+        for (int i = thread; i < Volumes<F>::TAPS; i += 32 * WARPS) {
             const int q = i / (F::KERNEL_Y * F::KERNEL_X), r = i / F::KERNEL_X % F::KERNEL_Y, s = i % F::KERNEL_X,
                       even = (r + 1) / 2 * 128 + r % 2 * 64, odd = (EVEN + r / 2) * 128 + (1 - r % 2) * 64;
             float total = 0;
@@ -146,7 +148,7 @@ template <class F> CF_DEVICE void toeplitz_volume_weights(const cf_toeplitz_volu
         }
     }
     __syncthreads();
-    sums.store(volume, smem_cast<float>(planes_x), group);
+    sums.store(volume, smem_cast<float>(planes_x), group, int(threadIdx.x));
 }
 
 /* Adds the slices: a sum is a tap of a channel. */

@@ -59,12 +59,12 @@ template <class F> CF_DEVICE float largest_tap(const cf_toeplitz_volume_call &ca
     return largest;
 }
 
-/* The table of A: [row of the kernel, from -1 on][parity][q], each a unit of eight columns. */
-template <class F>
-CF_DEVICE void write_taps(smem<uint4> table, const cf_toeplitz_volume_call &call, long long group, float scale) {
-    constexpr int THREADS = 32 * F::WARPS * F::ACROSS;
+/* The table of A: [row of the kernel, from -1 on][parity][q], each a unit of eight columns. THREADS write it. */
+template <class F, int THREADS>
+CF_DEVICE void write_taps(smem<uint4> table, const cf_toeplitz_volume_call &call, long long group, float scale,
+                          int thread) {
 #pragma unroll 6 /* loads that wait together */
-    for (int i = int(threadIdx.x); i < Volumes<F>::TABLE_ROWS * 64; i += THREADS) {
+    for (int i = thread; i < Volumes<F>::TABLE_ROWS * 64; i += THREADS) {
         const int unit = i / 4, q = unit % 8, parity = unit / 8 % 2, r = unit / 16 - 1,
                   s = i % 4 * 2 - parity - Volumes<F>::OFFSET;
         smem_cast<unsigned>(table)[i] = F::Storage::word(
@@ -144,27 +144,33 @@ template <class S, int THREADS> struct PlaneLoader {
     }
 };
 
+/* What sums become. */
+template <class F> struct Outputs {
+    float down, bias;
+    /* Output i of four neighbours of a lane. */
+    CF_DEVICE float value(const float (&s)[4], int i) const {
+        const float sum = s[i % 2 * 2 + i / 2];
+        return F::SCALED ? sum * down + bias : sum;
+    }
+};
+
 /* The four neighbouring outputs of this lane in each row, stored by the lanes of a slot. */
 template <class F> struct DepthStore {
     typedef typename F::Storage::bits bits;
     bits *to;
     int rows, columns; /* that are left of the plane; a plane has a multiple of GRANULE columns */
     bool accumulate;
-    float down, bias;
+    Outputs<F> out;
 
-    CF_DEVICE float value(const float (&s)[4], int i) const {
-        const float sum = s[i % 2 * 2 + i / 2];
-        return F::SCALED ? sum * down + bias : sum;
-    }
     CF_DEVICE void elements(bits *p, const float (&s)[4]) const {
         unroll<0, 4>([&](auto i) {
             if (i < columns)
-                F::Storage::store(p + i, accumulate ? value(s, i) + F::Storage::number(p[i]) : value(s, i));
+                F::Storage::store(p + i, accumulate ? out.value(s, i) + F::Storage::number(p[i]) : out.value(s, i));
         });
     }
     CF_DEVICE void words(bits *p, const float (&s)[4]) const {
-        const unsigned first = F::Storage::word({value(s, 0), value(s, 1)}),
-                       second = F::Storage::word({value(s, 2), value(s, 3)});
+        const unsigned first = F::Storage::word({out.value(s, 0), out.value(s, 1)}),
+                       second = F::Storage::word({out.value(s, 2), out.value(s, 3)});
         if constexpr (F::GRANULE >= 4) {
             *reinterpret_cast<float2 *>(p) = make_float2(__uint_as_float(first), __uint_as_float(second));
         } else {
@@ -232,7 +238,7 @@ template <class F> CF_DEVICE void toeplitz_volumes(const cf_toeplitz_volume_call
     const int row = warp / F::ACROSS * 16, column = warp % F::ACROSS * 16,
               place = row * G::ROW_WORDS + column / 2 + F::LEAD / 2 + lane / 4 + lane % 4;
     const WeightScale<F> scale(volume, group);
-    write_taps<F>(table, volume, group, scale.up);
+    write_taps<F, 32 * F::WARPS * F::ACROSS>(table, volume, group, scale.up, int(threadIdx.x));
     const float bias = call.bias ? float(bias_at<F>(call.bias, group)) : 0.0f, start = F::SCALED ? 0.0f : bias;
     for (long long i = blockIdx.y; i < volume_items(volume); i += gridDim.y) {
         const VolumeItem<F> item(volume, i);
@@ -245,8 +251,7 @@ template <class F> CF_DEVICE void toeplitz_volumes(const cf_toeplitz_volume_call
                              call.y.rows - output.row - row,
                              call.y.columns - output.column - column - lane % 4 * 4,
                              call.accumulate != 0,
-                             scale.down,
-                             bias};
+                             {scale.down, bias}};
         int buffer = 0; /* of the plane that is read next */
         const auto load = [&](int depth, int to) {
             if (depth < last)

@@ -86,6 +86,17 @@ static const short_case all[] = {
     {.problem = "in=1x40x3x8x8 out=40 groups=40 kernel=3x3x3 pad=1 dtype=bf16"},
     {.problem = "in=2x2x6x10x16 out=2 groups=2 kernel=5x5x5 pad=2 dtype=fp16 w=fp32 math=half"},
     {.problem = "in=2x2x6x10x12 out=2 groups=2 kernel=3x3x3 pad=1 dtype=bf16 w=fp32 math=half gw=fp32"},
+    /* The same with channels last: copies of eight, four, two and single channels. */
+    {.problem = "in=2x16x9x9x17 out=16 groups=16 kernel=7x7x7 pad=3 layout=last dtype=fp16", .spoiled = true},
+    {.problem = "in=2x24x5x18x17 out=24 groups=24 kernel=3x3x3 pad=1 layout=last dtype=bf16", .processors = 2},
+    {.problem = "in=2x8x10x9x12 out=8 groups=8 kernel=8x8x7 pad=4x3x3 layout=last dtype=bf16"},
+    {.problem = "in=2x12x6x8x9 out=12 groups=12 kernel=4x6x4 pad=1:2x0:5x3 layout=last dtype=fp16", .spoiled = true},
+    {.problem = "in=2x6x3x4x5 out=6 groups=6 kernel=2x1x7 pad=4x3x6 layout=last dtype=bf16"},
+    {.problem = "in=3x5x5x7x9 out=5 groups=5 kernel=3x4x6 layout=last dtype=fp16", .spoiled = true, .processors = 1},
+    {.problem = "in=1x8x24x5x6 out=8 groups=8 kernel=7x1x1 pad=3x0x0 layout=last dtype=bf16", .processors = 8},
+    {.problem = "in=2x8x5x6x9 out=8 groups=8 kernel=5x5x5 pad=2 layout=last dtype=fp16 w=fp32 math=half"},
+    {.problem = "in=2x18x4x5x6 out=18 groups=18 kernel=3x3x3 pad=1 layout=last dtype=bf16 w=fp32 math=half gw=fp32"},
+    {.problem = "in=2x8x5x6x7 out=8 groups=8 kernel=2x2x3 pad=1 layout=last dtype=fp16", .shifted = true},
     /* Channels last, in place. Copies of 16 bytes and of single channels, several blocks of channels, tiles of a row,
      * and segments of a block; positions in one to three steps; strides; gradients of x with strides. */
     {.problem = "in=3x24x18x37 out=24 groups=24 kernel=7x7 pad=3 layout=last dtype=bf16", .spoiled = true},

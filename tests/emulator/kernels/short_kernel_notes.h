@@ -227,6 +227,32 @@ void note_volumes(const cf_toeplitz_config &c) {
     note_access((c.pass == CF_PASS_WEIGHTS ? "loads of gy" : "stores") + pass, c.y);
 }
 
+void note_volumes_last(const cf_toeplitz_config &c) {
+    const std::string pass = of_pass("toeplitz, volumes, channels last", c.pass);
+    const std::int64_t items = c.samples * c.depth_parts * c.tiles_down * c.tiles_across;
+    cover("FP16" + pass, c.dtype == CONV_FFT_FP16);
+    cover("BF16" + pass, c.dtype == CONV_FFT_BF16);
+    cover("several blocks of channels" + pass, c.grid[0] > 1);
+    cover("channels that blocks do not fill" + pass, c.groups % c.planes);
+    cover("even numbers of kernel rows" + pass, c.kernel[0] % 2 == 0);
+    cover("odd numbers of kernel rows" + pass, c.kernel[0] % 2);
+    cover("eight depths of a kernel" + pass, c.depths == 8);
+    cover("more padding than taps" + pass, c.pass == CF_PASS_DATA ? c.depth_pad < 0 : c.depth_pad >= c.depths);
+    cover("no padding of depths" + pass, c.depth_pad == 0);
+    cover("tiles down and across" + pass, c.tiles_down > 1 && c.tiles_across > 1);
+    cover("parts of the depths" + pass, c.depth_parts > 1);
+    cover("several items of a block" + pass, items > c.grid[1]);
+    cover("FP32 weights" + pass, c.weights == CONV_FFT_FP32);
+    if (c.pass == CF_PASS_WEIGHTS) {
+        cover("one slice" + pass, c.grid[1] == 1);
+        cover("several slices" + pass, c.grid[1] > 1);
+    } else {
+        cover("scaled weights" + pass, c.scaled);
+    }
+    note_access("loads" + pass, c.x);
+    note_access((c.pass == CF_PASS_WEIGHTS ? "loads of gy" : "stores") + pass, c.y);
+}
+
 void note_config(const cf_toeplitz_config &c) {
     if (c.in_place) {
         c.small ? note_small_in_place(c) : note_in_place(c);
@@ -237,7 +263,7 @@ void note_config(const cf_toeplitz_config &c) {
         return;
     }
     if (c.depths) {
-        note_volumes(c);
+        c.last ? note_volumes_last(c) : note_volumes(c);
         return;
     }
     const std::string pass = of_pass("toeplitz", c.pass);

@@ -10,7 +10,7 @@
 #include "conv/toeplitz/lines_last_both.cuh"
 #include "conv/toeplitz/planes_in_place_weights.cuh"
 #include "conv/toeplitz/small_weights.cuh"
-#include "conv/toeplitz/volume_weights.cuh"
+#include "conv/toeplitz/volumes_last.cuh"
 
 struct Registration {
     /* The whole text. */
