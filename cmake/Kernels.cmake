@@ -70,7 +70,7 @@ conv_fft_embed(cf_dft_kernel_text dft_text core/host_device.h fbfft/common/platf
 conv_fft_embed(cf_spatial_kernel_text spatial_text core/host_device.h fbfft/common/platform.cuh
                fbfft/common/complex.cuh fbfft/common/storage.cuh fbfft/common/padding.cuh conv/spatial/call.h
                conv/spatial/geometry.h conv/spatial/strips.cuh conv/spatial/channels_last.cuh
-               conv/spatial/channels_first.cuh ${slices} conv/spatial/gradient.cuh)
+               conv/spatial/channels_first.cuh ${slices} conv/spatial/gradient.cuh conv/spatial/walk.cuh)
 conv_fft_embed(cf_cgemm_kernel_text product_text ${mma} conv/gpu/gemm/call.h conv/gpu/gemm/geometry.h
                conv/gpu/gemm/wgmma.cuh conv/gpu/gemm/cgemm_split_fp16.cuh conv/gpu/gemm/cgemm_fp16_config.cuh
                conv/gpu/gemm/cgemm_fp16_copy.cuh conv/gpu/gemm/cgemm_fp16_scales.cuh

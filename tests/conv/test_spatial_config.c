@@ -73,20 +73,44 @@ static void check_axis(const char *line, cf_spatial_axis a) {
                  a.outs);
 }
 
+/* Walks: an input of a strip and a tap give the output that the other views give, and no product is left out. */
+static void check_walk(const char *line, cf_spatial_axis a) {
+    const int behind = cf_spatial_behind(a), advance = cf_spatial_advance(a);
+    bool good = true;
+    for (int input = 0; input < advance; ++input)
+        for (int tap = 0; tap < a.taps; ++tap) {
+            const int output = cf_spatial_output(a, input, tap);
+            good = good && (output < 0 ? !a.transposed && (input - a.dilation * tap) % a.stride != 0
+                                       : output < behind + a.outs && cf_spatial_tap(a, output - behind, input) == tap);
+        }
+    for (int out = 0; out < a.outs; ++out)
+        for (int tap = 0; tap < a.taps; ++tap) {
+            const int in = cf_spatial_input(a, out, tap);
+            good = good && (in < 0 || cf_spatial_output(a, in % advance, tap) == out - in / advance * a.outs + behind);
+        }
+    if (!good)
+        fail_msg("%s: a walk along an axis {%d, %d, %d, %d, %d, %d}", line, a.transposed, a.stride, a.dilation, a.pad,
+                 a.taps, a.outs);
+}
+
 /* What the kernels rely on. */
 static void check_config(const char *line, const cf_layer *layer, const cf_spatial_config *c,
                          const cf_gpu_properties *properties) {
     const bool data = c->pass == CF_PASS_DATA, weights = c->pass == CF_PASS_WEIGHTS;
-    const cf_axis *a = layer->axis;
+    const cf_layer turned = cf_spatial_exchanged(layer);
+    const cf_axis *a = c->exchanged ? turned.axis : layer->axis;
     const int64_t rows = data ? a[1].input : a[1].output, columns = data ? a[2].input : a[2].output,
                   samples = c->last ? c->samples : cf_ceil_div(c->samples, c->planes),
                   rounds = c->last ? cf_ceil_div(c->items, c->strips) : c->items;
     for (int i = 0; i < 3; ++i)
         check_axis(line, c->axis[i].transposed && i == 0 ? (cf_spatial_axis){0, 1, 1, 0, 1, 1} : c->axis[i]);
+    if (c->walks)
+        check_walk(line, c->axis[1]);
     const bool good = c->threads > 0 && c->threads <= 1024 && c->threads % 32 == 0 &&
                       c->shared <= properties->shared_per_block && c->resident >= 1 &&
                       (!c->last || c->lanes * c->strips <= c->threads) &&
-                      c->along[1] * c->axis[1].outs * (c->last ? 1 : c->down) >= rows &&
+                      c->along[1] * (c->walks ? c->segment : c->axis[1].outs * (c->last ? 1 : c->down)) >= rows &&
+                      (!c->walks || c->segment % c->axis[1].outs == 0) &&
                       c->along[2] * c->axis[2].outs * (c->last ? 1 : c->across) >= columns &&
                       c->items == samples * c->along[0] * c->along[1] * c->along[2] && c->grid[1] >= 1 &&
                       c->grid[1] <= rounds && c->grid[1] <= 65535 && c->grid[0] * c->lanes * c->vector >= c->channels &&
@@ -131,6 +155,8 @@ static void passes_are_cut_for_the_gpu(void **unused) {
                 check_config(line, &layer, &c, &properties);
                 if (any && c.vector != 1)
                     fail_msg("%s, pass %d: more than one element at any address", line, pass);
+                if (pass == CF_PASS_DATA && cf_spatial_configure_walk(&layer, pass, true, &properties, any, &c))
+                    check_config(line, &layer, &c, &properties);
             }
         }
     }
@@ -151,6 +177,44 @@ static void few_channels_are_divided(void **unused) {
     assert_int_equal(cf_spatial_configure(&layer, CF_PASS_WEIGHTS, &properties, false, &c), CONV_FFT_SUCCESS);
     assert_false(cf_spatial_adds(&c));
     assert_int_equal(cf_spatial_bytes(&c), 0);
+}
+
+/* Threads walk in depthwise FP32 layers with channels last, if registers hold the sums of all rows that meet, and
+ * planes are so high that few of these are in vain. Gradients with a stride have strips. */
+static void threads_walk_where_sums_fit(void **unused) {
+    (void)unused;
+    static const struct {
+        const char *problem;
+        bool walks, exchanged;
+    } cases[] = {
+        {"in=4x64x56x56 out=64 groups=64 kernel=7x7 pad=3 layout=last", true, false},
+        {"in=4x64x1x900 out=64 groups=64 kernel=1x32 pad=0x31:0 layout=last", true, true},
+        {"in=4x64x900 out=64 groups=64 kernel=64 pad=63:0 layout=last", true, true},
+        {"in=4x64x900 out=64 groups=64 kernel=4 pad=3:0 mode=circular layout=last", true, true},
+        {"in=4x64x9000 out=64 groups=64 kernel=256 pad=255:0 layout=last", false, false},
+        {"in=4x64x14x14 out=64 groups=64 kernel=7x7 pad=3 layout=last", false, false},
+        {"in=4x64x56x56 out=64 groups=64 kernel=3x17 pad=1x8 layout=last", false, false},
+        {"in=4x64x5x56x56 out=64 groups=64 kernel=3x3x3 pad=1 layout=last", false, false},
+        {"in=4x64x56x56 out=64 groups=64 kernel=7x7 pad=3 dtype=fp16 layout=last", false, false},
+        {"in=4x64x56x56 out=128 groups=64 kernel=7x7 pad=3 layout=last", false, false},
+        {"in=4x64x56x56 out=64 groups=64 kernel=7x7 pad=3", false, false},
+    };
+    const cf_gpu_properties properties = gpu_properties_of("data/gpus/h200.txt");
+    cf_layer layer;
+    cf_spatial_config c;
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; ++i)
+        for (int pass = 0; pass < CF_PASS_COUNT; ++pass) {
+            assert_true(make(cases[i].problem, &layer));
+            assert_int_equal(cf_spatial_configure(&layer, pass, &properties, false, &c), CONV_FFT_SUCCESS);
+            if (c.walks != cases[i].walks || c.exchanged != cases[i].exchanged)
+                fail_msg("%s, pass %d: %d, %d", cases[i].problem, pass, c.walks, c.exchanged);
+        }
+    assert_true(make("in=4x64x56x56 out=64 groups=64 kernel=5x5 pad=2 stride=2 layout=last", &layer));
+    for (int pass = 0; pass < CF_PASS_COUNT; ++pass) {
+        assert_int_equal(cf_spatial_configure(&layer, pass, &properties, false, &c), CONV_FFT_SUCCESS);
+        assert_true(c.walks == (pass == CF_PASS_FORWARD));
+    }
+    assert_true(cf_spatial_configure_walk(&layer, CF_PASS_DATA, true, &properties, false, &c) && c.both);
 }
 
 static void little_shared_memory_is_refused(void **unused) {
@@ -187,6 +251,7 @@ int main(void) {
         cmocka_unit_test(serves_short_kernels_of_few_channels),
         cmocka_unit_test(passes_are_cut_for_the_gpu),
         cmocka_unit_test(few_channels_are_divided),
+        cmocka_unit_test(threads_walk_where_sums_fit),
         cmocka_unit_test(little_shared_memory_is_refused),
         cmocka_unit_test(large_sizes_are_refused),
     };

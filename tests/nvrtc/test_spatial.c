@@ -12,7 +12,8 @@
 #include "support/nvrtc_compile.h"
 
 enum {
-    ALLOWED = 448 /* bytes of spills */
+    ALLOWED = 448,       /* bytes of spills */
+    BOTH = CF_PASS_COUNT /* both gradients in one kernel */
 };
 
 static const char *const problems[] = {
@@ -27,6 +28,12 @@ static const char *const problems[] = {
     "in=4x4096x8192 out=4096 groups=4096 kernel=4 pad=3:0",
     "in=4x4096x8192 out=4096 groups=4096 kernel=128 pad=127:0",
     "in=4x4096x8192 out=4096 groups=4096 kernel=64 pad=63:0 dtype=bf16 layout=last",
+    "in=4x4096x8192 out=4096 groups=4096 kernel=4 pad=3:0 layout=last",
+    "in=4x4096x8192 out=4096 groups=4096 kernel=32 pad=31:0 layout=last",
+    "in=4x4096x8192 out=4096 groups=4096 kernel=64 pad=63:0 layout=last",
+    "in=64x96x56x56 out=96 groups=96 kernel=7x7 pad=3 layout=last",
+    "in=64x144x56x56 out=144 groups=144 kernel=3x3 pad=1 layout=last",
+    "in=64x144x56x56 out=144 groups=144 kernel=5x5 pad=2 stride=2 layout=last",
     "in=8x32x64x64x64 out=32 groups=32 kernel=7x7x7 pad=3 dtype=fp16",
     "in=8x32x64x64 out=64 groups=32 kernel=3x3 pad=1 dilation=2 mode=reflect layout=last",
 };
@@ -40,12 +47,14 @@ static void add_pass(nvrtc_list *list, const char *problem, int pass, bool any_a
     assert_int_equal(conv_fft_problem_parse(problem, &p, NULL, 0), CONV_FFT_SUCCESS);
     assert_int_equal(cf_layer_make(&p, &layer), CONV_FFT_SUCCESS);
     if (!cf_spatial_serves(&layer, &why) ||
-        cf_spatial_configure(&layer, pass, properties, any_alignment, &c) != CONV_FFT_SUCCESS)
+        (pass == BOTH ? !cf_spatial_configure_walk(&layer, CF_PASS_DATA, true, properties, any_alignment, &c)
+                      : cf_spatial_configure(&layer, pass, properties, any_alignment, &c) != CONV_FFT_SUCCESS))
         return;
     for (int adds = 0; adds <= cf_spatial_adds(&c); ++adds) {
         char kind[64], name[256];
-        snprintf(kind, sizeof kind, "%s%s%s",
+        snprintf(kind, sizeof kind, "%s%s%s%s", c.walks ? "walks, " : "",
                  adds                      ? "add"
+                 : pass == BOTH            ? "both"
                  : pass == CF_PASS_WEIGHTS ? "weights"
                                            : "signals",
                  c.last ? " last" : "", c.chunks > 1 ? " chunks" : "");
@@ -61,7 +70,7 @@ static void add_kernels(nvrtc_list *list) {
     for (int g = 0; g < 2; ++g) {
         const cf_gpu_properties properties = gpu_properties_of(gpus[g]);
         for (size_t i = 0; i < sizeof problems / sizeof problems[0]; ++i)
-            for (int pass = 0; pass < CF_PASS_COUNT; ++pass)
+            for (int pass = 0; pass <= BOTH; ++pass)
                 for (int any = 0; any < 2; ++any)
                     add_pass(list, problems[i], pass, any, &properties);
     }

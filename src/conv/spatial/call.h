@@ -30,4 +30,9 @@ typedef struct cf_spatial_call {
     int accumulate;
 } cf_spatial_call;
 
+/* Both gradients: gx, and gw. */
+typedef struct cf_spatial_both_call {
+    cf_spatial_call data, weights;
+} cf_spatial_both_call;
+
 #endif

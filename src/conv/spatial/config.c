@@ -270,8 +270,7 @@ static bool is_even(const cf_layer *layer, const cf_tensor *t) {
 /* Taps of a kernel row that one window serves. Transposed, they are a multiple of the stride. */
 static int chunk_of(int taps, int stride) { return taps <= CHUNK ? taps : CHUNK / stride * stride; }
 
-conv_fft_status cf_spatial_configure(const cf_layer *layer, int pass, const cf_gpu_properties *properties,
-                                     bool any_alignment, cf_spatial_config *config) {
+void cf_spatial_set_problem(const cf_layer *layer, int pass, cf_spatial_config *config, int64_t extent[3]) {
     const bool data = pass == CF_PASS_DATA, weights = pass == CF_PASS_WEIGHTS;
     const cf_tensor *const w = weights ? &layer->gw : &layer->w;
     cf_spatial_config c = {.pass = pass,
@@ -286,7 +285,6 @@ conv_fft_status cf_spatial_configure(const cf_layer *layer, int pass, const cf_g
                            .vector = 1,
                            .shares = 1,
                            .samples = layer->batch};
-    int64_t extent[3];
     for (int a = 0; a < 3; ++a) {
         const cf_axis *const axis = &layer->axis[a];
         c.kernel[a] = (int)axis->kernel;
@@ -301,8 +299,23 @@ conv_fft_status cf_spatial_configure(const cf_layer *layer, int pass, const cf_g
         c.column[0] = (data ? &layer->y : &layer->x)->axis_stride[2];
         c.column[1] = (data ? &layer->x : &layer->y)->axis_stride[2];
     }
-    if (c.last && is_depthwise(layer) && layer->groups % 2 == 0 && !any_alignment && is_even(layer, &layer->x) &&
-        is_even(layer, &layer->y))
+    *config = c;
+}
+
+bool cf_spatial_has_pairs(const cf_layer *layer, bool any_alignment) {
+    return cf_spatial_is_last(layer) && is_depthwise(layer) && layer->groups % 2 == 0 && !any_alignment &&
+           is_even(layer, &layer->x) && is_even(layer, &layer->y);
+}
+
+conv_fft_status cf_spatial_configure(const cf_layer *layer, int pass, const cf_gpu_properties *properties,
+                                     bool any_alignment, cf_spatial_config *config) {
+    const bool data = pass == CF_PASS_DATA, weights = pass == CF_PASS_WEIGHTS;
+    cf_spatial_config c;
+    int64_t extent[3];
+    if (cf_spatial_configure_walk(layer, pass, false, properties, any_alignment, config))
+        return CONV_FFT_SUCCESS;
+    cf_spatial_set_problem(layer, pass, &c, extent);
+    if (cf_spatial_has_pairs(layer, any_alignment))
         c.vector = 2;
     c.axis[2].taps = chunk_of(c.kernel[2], data ? c.axis[2].stride : 1);
     c.chunks = (int)cf_ceil_div(c.kernel[2], c.axis[2].taps);
@@ -348,6 +361,10 @@ static bool is_unrolled(const cf_spatial_config *c) {
 static const char *function_of(const cf_spatial_config *c, bool adds) {
     if (adds)
         return "spatial_add";
+    if (c->both)
+        return "spatial_walk_both";
+    if (c->walks)
+        return c->pass == CF_PASS_WEIGHTS ? "spatial_walk_weights" : "spatial_walk";
     if (c->pass == CF_PASS_WEIGHTS)
         return c->last ? "spatial_weights_last" : "spatial_weights_first";
     return c->last ? "spatial_last" : "spatial_first";
@@ -367,16 +384,16 @@ conv_fft_status cf_spatial_source(const cf_spatial_config *c, bool adds, cf_sour
         &t,
         "static constexpr int KERNEL_Z = %d, KERNEL_Y = %d, KERNEL_X = %d, MODE = %d, OWN = %d, SUMMED = %d, "
         "VECTOR = %d, LANES = %d, STRIPS = %d, ACROSS = %d, DOWN = %d, PLANES = %d, ROWS = %d, SHARES = %d, THREADS "
-        "= %d;\n",
+        "= %d, SEGMENT = %d;\n",
         c->kernel[0], c->kernel[1], c->kernel[2], (int)c->mode, c->own, c->summed, c->vector, c->lanes, c->strips,
-        c->across, c->down, c->planes, c->rows, c->shares, c->threads);
+        c->across, c->down, c->planes, c->rows, c->shares, c->threads, c->segment);
     if (adds)
         cf_text_add(&t, "static constexpr int ADD_SUMS = %d, ADD_SHARES = %d;\n", adder.sums, adder.shares);
     cf_text_add(&t, "static constexpr bool UNROLLED = %s;\n", is_unrolled(c) ? "true" : "false");
     cf_text_add(&t,
                 "static constexpr long long COLUMN = %lld, COLUMN_Y = %lld;\nstatic constexpr bool SKEWED = %s;\n};\n",
                 (long long)c->column[0], (long long)c->column[1], c->skewed ? "true" : "false");
-    cf_text_add(&t, "CF_SPATIAL_KERNEL(%s, %d, %d)\n", function_of(c, adds),
+    cf_text_add(&t, "CF_SPATIAL_%sKERNEL(%s, %d, %d)\n", c->both && !adds ? "BOTH_" : "", function_of(c, adds),
                 adds ? adder.sums * adder.shares : c->threads, adds ? 1 : c->resident);
     *source = (cf_source){.name = "cf_spatial",
                           .headers = {cf_spatial_kernel_text, NULL},

@@ -51,6 +51,28 @@ static bool runs_on(const cf_device *device, const cf_layer *layer, int pass, co
            cf_spatial_configure(&padded, pass, &gpu->properties, false, &config) == CONV_FFT_SUCCESS;
 }
 
+/* Choose whether both gradients of a plan run as one. */
+static conv_fft_status prepare_both(conv_fft_plan *plan, cf_spatial_state *state) {
+    const cf_strategy *data = &plan->pass[CF_PASS_DATA].strategy, *weights = &plan->pass[CF_PASS_WEIGHTS].strategy;
+    if ((plan->passes & CONV_FFT_BACKWARD) != CONV_FFT_BACKWARD || data->family != &cf_spatial_family ||
+        cf_spatial_saved_seconds(&plan->layer, plan->device, data, weights) == 0.0)
+        return CONV_FFT_SUCCESS;
+    cf_spatial_config *const both = calloc(1, sizeof *both);
+    if (!both)
+        return cf_fail_memory(sizeof *both, "both gradients of a spatial layer");
+    if (cf_spatial_configure_walk(&plan->layer, CF_PASS_DATA, true, &cf_gpu_of_layers(plan->device)->properties,
+                                  plan->any_alignment, both))
+        state->both = both;
+    else
+        free(both);
+    return CONV_FFT_SUCCESS;
+}
+
+static bool shares_gy(const conv_fft_plan *plan) {
+    const cf_spatial_state *state = plan->pass[CF_PASS_WEIGHTS].state;
+    return state && state->both;
+}
+
 static conv_fft_status prepare(conv_fft_plan *plan, int pass) {
     cf_spatial_state *state = calloc(1, sizeof *state);
     if (!state)
@@ -65,8 +87,13 @@ static conv_fft_status prepare(conv_fft_plan *plan, int pass) {
         const cf_convolution_desc desc = cf_spatial_describe(&state->layer, pass);
         return plan->device->ops->convolution_create(plan->device, &desc, &state->convolution);
     }
-    return cf_spatial_configure(&state->layer, pass, &cf_gpu_of_layers(plan->device)->properties, plan->any_alignment,
-                                &state->config);
+    if (pass == CF_PASS_WEIGHTS)
+        CF_FORWARD(prepare_both(plan, state));
+    CF_FORWARD(cf_spatial_configure(&state->layer, pass, &cf_gpu_of_layers(plan->device)->properties,
+                                    plan->any_alignment, &state->config));
+    if (state->config.exchanged)
+        state->layer = cf_spatial_exchanged(&state->layer);
+    return CONV_FFT_SUCCESS;
 }
 
 static conv_fft_status list_kernels(conv_fft_plan *plan, int pass, cf_build_list *list) {
@@ -78,6 +105,11 @@ static conv_fft_status list_kernels(conv_fft_plan *plan, int pass, cf_build_list
         CF_FORWARD(cf_spatial_source(&state->config, adds, &source));
         CF_FORWARD(cf_build_list_add(list, &source, adds ? &state->add : &state->kernel, NULL));
     }
+    for (int adds = 0; state->both && adds <= cf_spatial_adds(state->both); ++adds) {
+        cf_source source;
+        CF_FORWARD(cf_spatial_source(state->both, adds, &source));
+        CF_FORWARD(cf_build_list_add(list, &source, adds ? &state->both_add : &state->both_kernel, NULL));
+    }
     return CONV_FFT_SUCCESS;
 }
 
@@ -87,6 +119,9 @@ static void release(conv_fft_plan *plan, int pass) {
         return;
     cf_kernel_destroy(state->kernel);
     cf_kernel_destroy(state->add);
+    cf_kernel_destroy(state->both_kernel);
+    cf_kernel_destroy(state->both_add);
+    free(state->both);
     if (state->convolution)
         plan->device->ops->convolution_destroy(state->convolution);
     free(state);
@@ -95,6 +130,12 @@ static void release(conv_fft_plan *plan, int pass) {
 
 static cf_workspace workspace(const conv_fft_plan *plan, int set, int64_t rows) {
     cf_workspace ws = {.rows = rows};
+    if (set == CONV_FFT_BACKWARD && shares_gy(plan)) {
+        const cf_spatial_state *const state = plan->pass[CF_PASS_WEIGHTS].state;
+        ws.bytes = cf_align(cf_spatial_bytes(state->both));
+        ws.bytes += ws.bytes > 0 ? CF_WORKSPACE_SLACK : 0;
+        return ws;
+    }
     for (int pass = 0; pass < CF_PASS_COUNT; ++pass) {
         const cf_spatial_state *const state = set & 1 << pass ? plan->pass[pass].state : NULL;
         if (!state)
@@ -120,4 +161,6 @@ const cf_family cf_spatial_family = {.name = "spatial",
                                      .release = release,
                                      .workspace = workspace,
                                      .run = cf_spatial_run,
-                                     .predict = cf_spatial_predict};
+                                     .predict = cf_spatial_predict,
+                                     .saved_seconds = cf_spatial_saved_seconds,
+                                     .shares_gy = shares_gy};

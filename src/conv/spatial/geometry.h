@@ -50,6 +50,30 @@ CF_CONSTEXPR int cf_spatial_tap(cf_spatial_axis a, int out, int input) {
     return at < 0 || at % a.dilation != 0 || at / a.dilation >= a.taps ? -1 : at / a.dilation;
 }
 
+/*
+ * Walks (walk.cuh): strips that follow one another, each with the inputs up to the next strip, and no others. These
+ * inputs meet the outputs of their strip and some before it: `behind` of them.
+ */
+CF_CONSTEXPR int cf_spatial_behind(cf_spatial_axis a) {
+    const int behind = a.transposed ? a.pad - a.stride * cf_spatial_first(a) : a.dilation * (a.taps - 1) / a.stride;
+    return behind > 0 ? behind : 0;
+}
+
+/* The output that reads input `input` of a strip by tap `tap`, counted from the first output that these inputs meet;
+ * -1: none. */
+CF_CONSTEXPR int cf_spatial_output(cf_spatial_axis a, int input, int tap) {
+    const int at = input - a.dilation * tap;
+    if (!a.transposed && at % a.stride != 0)
+        return -1;
+    return cf_spatial_behind(a) +
+           (a.transposed ? a.stride * (input + cf_spatial_first(a)) - a.pad + a.dilation * tap : at / a.stride);
+}
+
+/* Whether a thread has the taps of its channels in registers. */
+CF_CONSTEXPR bool cf_spatial_holds_taps(cf_spatial_axis y, cf_spatial_axis x, int channels) {
+    return y.taps * x.taps * channels <= 18;
+}
+
 /* Inputs of `strips` strips that follow one another, of which each reads `chunks` windows. */
 CF_CONSTEXPR int cf_spatial_reach(cf_spatial_axis a, int strips, int chunks) {
     return cf_spatial_advance(a) * (strips - 1) + cf_spatial_window(a) + cf_spatial_step(a) * (chunks - 1);

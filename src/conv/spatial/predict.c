@@ -15,11 +15,12 @@
 static const double of_last[2] = {2.7, 1.7}, of_last_lines[2] = {2.7, 2.5}, of_planes[2] = {1.9, 1.6},
                     of_lines[2] = {2.4, 2.5};
 
-/* The part of the shorter one of memory and instructions that does not overlap with the longer one. */
+/* The part of the shorter one of memory and instructions that does not overlap with the longer one: lines. */
 #define LINES_APART 0.3
+#define PLANES_APART 0.5 /* the same for threads that walk down planes */
 
 static bool is_line(const cf_spatial_config *c) {
-    return c->axis[1].outs * c->kernel[0] * c->kernel[1] == 1 && (c->last || c->down == 1);
+    return c->exchanged || (c->axis[1].outs * c->kernel[0] * c->kernel[1] == 1 && (c->last || c->down == 1));
 }
 
 static double cycles(const cf_spatial_config *c) {
@@ -29,6 +30,22 @@ static double cycles(const cf_spatial_config *c) {
     const bool line = is_line(c);
     const double *const rates = c->last ? (line ? of_last_lines : of_last) : line ? of_lines : of_planes;
     return (sums + c->tile_instructions) / rates[weights];
+}
+
+/* memory: the seconds of its bytes. */
+static double seconds_of(const cf_spatial_config *c, const cf_device *device, const cf_gpu *gpu, double memory) {
+    const double processors = (double)gpu->properties.multiprocessors,
+                 clock = 0.89e3 * (double)gpu->properties.clock_khz,
+                 share = fmin(1.0, (double)c->grid[0] * (double)c->grid[1] / processors),
+                 working = c->walks ? c->cycles / clock : cycles(c) / (share * processors * clock);
+    /* Threads of channels last wait for what they load, those of lines and those that walk less. Tiles in shared
+     * memory are loaded ahead. */
+    const double apart = is_line(c) ? LINES_APART
+                         : c->walks ? PLANES_APART
+                                    : 1.0,
+                 seconds = c->last ? fmax(memory, working) + apart * fmin(memory, working)
+                                   : fmax(memory, device->stage_seconds + working);
+    return seconds + (cf_spatial_adds(c) ? device->stage_seconds : 0.0);
 }
 
 void cf_spatial_predict(const cf_layer *layer, const cf_device *device, int pass, const cf_strategy *strategy,
@@ -51,19 +68,25 @@ void cf_spatial_predict(const cf_layer *layer, const cf_device *device, int pass
         return;
     }
     whole.seconds = cf_cost_of(device, whole.bytes, 0.0, 1.0).seconds;
-    if (gpu && layer->batch > 0 &&
-        cf_spatial_configure(&padded, pass, &gpu->properties, false, &c) == CONV_FFT_SUCCESS) {
-        const double processors = (double)gpu->properties.multiprocessors,
-                     clock = 0.89e3 * (double)gpu->properties.clock_khz,
-                     share = fmin(1.0, (double)c.grid[0] * (double)c.grid[1] / processors);
-        const double working = cycles(&c) / (share * processors * clock);
-        /* Threads of channels last wait for what they load, those of lines less. Tiles in shared memory are loaded
-         * ahead. */
-        whole.seconds =
-            c.last ? fmax(whole.seconds, working) + (is_line(&c) ? LINES_APART : 1.0) * fmin(whole.seconds, working)
-                   : fmax(whole.seconds, device->stage_seconds + working);
-        if (cf_spatial_adds(&c))
-            whole.seconds += device->stage_seconds;
-    }
+    if (gpu && layer->batch > 0 && cf_spatial_configure(&padded, pass, &gpu->properties, false, &c) == CONV_FFT_SUCCESS)
+        whole.seconds = seconds_of(&c, device, gpu, whole.seconds);
     cost[cf_cost_whole_passes[pass]] = whole;
+}
+
+double cf_spatial_saved_seconds(const cf_layer *layer, const cf_device *device, const cf_strategy *data,
+                                const cf_strategy *weights) {
+    const cf_gpu *gpu = cf_gpu_of_layers(device);
+    const cf_strategy *const strategies[CF_PASS_COUNT] = {NULL, data, weights};
+    cf_spatial_config c;
+    if (!gpu || layer->batch == 0 || cf_spatial_folds(layer, CF_PASS_DATA) ||
+        !cf_spatial_configure_walk(layer, CF_PASS_DATA, true, &gpu->properties, false, &c))
+        return 0.0;
+    double apart = 0.0, bytes = -cf_cost_gy_bytes(layer);
+    for (int pass = CF_PASS_DATA; pass <= CF_PASS_WEIGHTS; ++pass) {
+        cf_stage_cost cost[CF_STAGE_COUNT] = {{0}};
+        cf_spatial_predict(layer, device, pass, strategies[pass], cost);
+        apart += cost[cf_cost_whole_passes[pass]].seconds;
+        bytes += cost[cf_cost_whole_passes[pass]].bytes;
+    }
+    return fmax(0.0, apart - seconds_of(&c, device, gpu, cf_cost_of(device, bytes, 0.0, 1.0).seconds));
 }

@@ -41,8 +41,17 @@ static cf_spatial_taps taps_of(const cf_layer *layer, const cf_tensor *t, const 
     return taps;
 }
 
-static conv_fft_status add_slices(const cf_spatial_state *state, cf_spatial_call *call, struct CUstream_st *stream) {
-    const int *const kernel = state->config.kernel;
+static const cf_parameter parameters_of_both[] = {
+    {sizeof(cf_spatial_both_call),
+     CF_ADDRESS(cf_spatial_both_call, data.x.memory) | CF_ADDRESS(cf_spatial_both_call, data.y.memory) |
+         CF_ADDRESS(cf_spatial_both_call, data.w.memory) | CF_ADDRESS(cf_spatial_both_call, weights.x.memory) |
+         CF_ADDRESS(cf_spatial_both_call, weights.y.memory) | CF_ADDRESS(cf_spatial_both_call, weights.w.memory) |
+         CF_ADDRESS(cf_spatial_both_call, weights.sums)},
+    {0, 0}};
+
+static conv_fft_status add_slices(const cf_kernel *add, const cf_spatial_config *config, cf_spatial_call *call,
+                                  struct CUstream_st *stream) {
+    const int *const kernel = config->kernel;
     const int64_t count = call->channels * kernel[0] * kernel[1] * kernel[2];
     const cf_slice_adder adder = cf_slice_adder_of(call->slices);
     const cf_launch shape = {{(unsigned)cf_ceil_div(count, adder.sums), 1, 1},
@@ -50,7 +59,7 @@ static conv_fft_status add_slices(const cf_spatial_state *state, cf_spatial_call
                              (size_t)cf_slice_adder_shared(adder, (int)sizeof(float)),
                              parameters_of_call};
     void *parameters[] = {call};
-    return cf_kernel_launch(state->add, &shape, parameters, stream);
+    return cf_kernel_launch(add, &shape, parameters, stream);
 }
 
 cf_convolution_desc cf_spatial_describe(const cf_layer *layer, int pass) {
@@ -83,10 +92,8 @@ static conv_fft_status run_on_device(const conv_fft_plan *plan, int pass, const 
         pass == CF_PASS_FORWARD ? c->bias : NULL, accumulate, (void *)cf_align((size_t)c->workspace), c->stream);
 }
 
-static conv_fft_status run_kernels(const conv_fft_plan *plan, int pass, const cf_call *c) {
-    const cf_spatial_state *state = plan->pass[pass].state;
-    const cf_layer *layer = &state->layer;
-    const cf_spatial_config *config = &state->config;
+/* The arguments of a pass. `slices`: the configuration whose items and slices the launch has. */
+static cf_spatial_call call_of(const cf_layer *layer, const cf_spatial_config *slices, int pass, const cf_call *c) {
     const bool data = pass == CF_PASS_DATA, weights = pass == CF_PASS_WEIGHTS;
     const cf_spatial_side x = side_of(layer, &layer->x, data ? c->gx : c->x, true),
                           y = side_of(layer, &layer->y, pass == CF_PASS_FORWARD ? c->y : c->gy, false);
@@ -95,28 +102,55 @@ static conv_fft_status run_kernels(const conv_fft_plan *plan, int pass, const cf
                             .w = weights ? taps_of(layer, &layer->gw, c->gw, false)
                                          : taps_of(layer, &layer->w, c->w, data),
                             .bias = pass == CF_PASS_FORWARD ? c->bias : NULL,
-                            .sums = cf_spatial_adds(config) ? (float *)cf_align((size_t)c->workspace) : NULL,
-                            .channels = config->channels,
-                            .slices = weights ? config->grid[1] : 1,
-                            .samples = (int)config->samples,
-                            .items = (int)config->items};
+                            .sums = weights && cf_spatial_adds(slices) ? (float *)cf_align((size_t)c->workspace) : NULL,
+                            .channels = slices->channels,
+                            .slices = weights ? slices->grid[1] : 1,
+                            .samples = (int)slices->samples,
+                            .items = (int)slices->items};
     for (int a = 0; a < 3; ++a)
-        call.across[a] = (int)config->along[a];
+        call.across[a] = (int)slices->along[a];
     call.accumulate =
         data ? (c->flags & CONV_FFT_ACCUMULATE_GX) != 0 : weights && (c->flags & CONV_FFT_ACCUMULATE_GW) != 0;
-    const cf_launch shape = {{(unsigned)config->grid[0], (unsigned)config->grid[1], 1},
-                             {(unsigned)config->threads, 1, 1},
-                             (size_t)config->shared,
-                             parameters_of_call};
+    return call;
+}
+
+static cf_launch shape_of(const cf_spatial_config *config, const cf_parameter *parameters) {
+    return (cf_launch){{(unsigned)config->grid[0], (unsigned)config->grid[1], 1},
+                       {(unsigned)config->threads, 1, 1},
+                       (size_t)config->shared,
+                       parameters};
+}
+
+static conv_fft_status run_kernels(const conv_fft_plan *plan, int pass, const cf_call *c) {
+    const cf_spatial_state *state = plan->pass[pass].state;
+    const cf_spatial_config *config = &state->config;
+    cf_spatial_call call = call_of(&state->layer, config, pass, c);
+    const cf_launch shape = shape_of(config, parameters_of_call);
     void *parameters[] = {&call};
     CF_FORWARD(cf_kernel_launch(state->kernel, &shape, parameters, c->stream));
-    return cf_spatial_adds(config) ? add_slices(state, &call, c->stream) : CONV_FFT_SUCCESS;
+    return cf_spatial_adds(config) ? add_slices(state->add, config, &call, c->stream) : CONV_FFT_SUCCESS;
+}
+
+static conv_fft_status run_both(const conv_fft_plan *plan, const cf_call *c) {
+    const cf_spatial_state *state = plan->pass[CF_PASS_WEIGHTS].state;
+    const cf_spatial_config *both = state->both;
+    /* Backward weights alone may have strips, whose axes are not exchanged. */
+    const cf_layer exchanged = cf_spatial_exchanged(&state->layer);
+    const cf_layer *const layer = both->exchanged != state->config.exchanged ? &exchanged : &state->layer;
+    cf_spatial_both_call call = {call_of(layer, both, CF_PASS_DATA, c), call_of(layer, both, CF_PASS_WEIGHTS, c)};
+    const cf_launch shape = shape_of(both, parameters_of_both);
+    void *parameters[] = {&call};
+    CF_FORWARD(cf_kernel_launch(state->both_kernel, &shape, parameters, c->stream));
+    if (cf_spatial_adds(both))
+        CF_FORWARD(add_slices(state->both_add, both, &call.weights, c->stream));
+    cf_stage_done(plan, c, CF_STAGE_CONVOLVE_GW);
+    return CONV_FFT_SUCCESS;
 }
 
 conv_fft_status cf_spatial_run(const conv_fft_plan *plan, int set, const cf_call *c) {
     const int pass = set == CONV_FFT_FORWARD         ? CF_PASS_FORWARD
                      : set == CONV_FFT_BACKWARD_DATA ? CF_PASS_DATA
-                                                     : CF_PASS_WEIGHTS;
+                                                     : CF_PASS_WEIGHTS; /* also of both gradients */
     const cf_spatial_state *state = plan->pass[pass].state;
     const cf_pass_plan *own = &plan->pass[pass];
     cf_call call = *c;
@@ -124,6 +158,8 @@ conv_fft_status cf_spatial_run(const conv_fft_plan *plan, int set, const cf_call
         CF_FORWARD(cf_zero_weights(plan, c));
     if (plan->layer.batch == 0)
         return CONV_FFT_SUCCESS;
+    if (set == CONV_FFT_BACKWARD)
+        return run_both(plan, c);
     if (own->gx_store == CF_GX_FOLDED) {
         call.gx = (char *)cf_align((size_t)c->workspace) + plan->workspace[set].fold;
         call.flags &= ~CONV_FFT_ACCUMULATE_GX;

@@ -169,6 +169,35 @@ template <class F> CF_DEVICE void load_weights(smem<float> w, const cf_spatial_c
     }
 }
 
+/* A tap of this thread's channels. */
+template <class F> CF_DEVICE void load_tap(float (&tap)[F::VECTOR], smem<const float> w) {
+    if constexpr (F::VECTOR == 2) {
+        const float2 pair = smem_cast<const float2>(w)[0];
+        tap[0] = pair.x;
+        tap[1] = pair.y;
+    } else {
+        tap[0] = w[0];
+    }
+}
+
+/* Channels last: stores outputs, or with LOAD adds the old contents to them. */
+template <class F, bool LOAD>
+CF_DEVICE void move_outputs(typename F::Result::bits *row, float (&sum)[F::X.outs][F::VECTOR], int columns) {
+    typedef typename F::Result Result;
+#pragma unroll
+    for (int j = 0; j < F::X.outs; ++j) {
+        if (j >= columns)
+            continue;
+        if constexpr (LOAD) {
+#pragma unroll
+            for (int v = 0; v < F::VECTOR; ++v)
+                sum[j][v] += old_number<Result>(row + j * int(F::COLUMN_Y) + v);
+        } else {
+            store_vector<Result, F::VECTOR>(row + j * int(F::COLUMN_Y), sum[j]);
+        }
+    }
+}
+
 /* ------------------------------------------------------------------------------------------------- sums of a strip */
 
 template <class F> struct Strip {
@@ -181,13 +210,7 @@ template <class F> struct Strip {
 #pragma unroll
         for (int s = 0; s < G::X.taps; ++s) {
             float tap[G::VECTOR];
-            if constexpr (G::VECTOR == 2) {
-                const float2 pair = smem_cast<const float2>(w)[s * F::LANES];
-                tap[0] = pair.x;
-                tap[1] = pair.y;
-            } else {
-                tap[0] = w[s * F::LANES];
-            }
+            load_tap<F>(tap, w + s * (F::LANES * G::VECTOR));
 #pragma unroll
             for (int j = 0; j < G::TX; ++j) {
                 const int at = cf_spatial_input(G::X, j, s);
@@ -211,25 +234,13 @@ template <class F> struct Strip {
 
     /* Channels last: stores the outputs, or with LOAD adds the old contents to them. */
     template <bool LOAD> CF_DEVICE void move(typename G::result *row, const cf_spatial_side &y, const Position &p) {
-        typedef typename F::Result Result;
         const int rows = y.size[1] - p.at[1] * G::TY, columns = y.size[2] - p.at[2] * G::TX,
                   row_stride = int(y.stride[1]);
 #pragma unroll
         for (int t = 0; t < G::TY; ++t, row += row_stride) {
             if (t >= rows)
                 return;
-#pragma unroll
-            for (int j = 0; j < G::TX; ++j) {
-                if (j >= columns)
-                    continue;
-                if constexpr (LOAD) {
-#pragma unroll
-                    for (int v = 0; v < G::VECTOR; ++v)
-                        sum[t][j][v] += old_number<Result>(row + j * int(F::COLUMN_Y) + v);
-                } else {
-                    store_vector<Result, G::VECTOR>(row + j * int(F::COLUMN_Y), sum[t][j]);
-                }
-            }
+            move_outputs<F, LOAD>(row, sum[t], columns);
         }
     }
 

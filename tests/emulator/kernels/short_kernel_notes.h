@@ -59,7 +59,45 @@ void note_dft(const cf_dft_config &c) {
     }
 }
 
+void note_walk(const cf_spatial_config &c, bool folds) {
+    const std::string pass = c.both ? " of both gradients, spatial" : of_pass("spatial, walks", c.pass);
+    cover("planes" + pass, !c.exchanged);
+    cover("signals of one axis" + pass, c.exchanged);
+    if (c.both || c.pass == CF_PASS_FORWARD) {
+        cover("a stride down" + pass, c.axis[1].stride > 1);
+        cover("a stride across" + pass, c.axis[2].stride > 1);
+        cover("a stride larger than the kernel" + pass, c.axis[1].stride > c.axis[1].taps);
+    }
+    cover("a dilation down" + pass, c.axis[1].dilation > 1);
+    cover("several rows of a step" + pass, c.axis[1].outs > c.axis[1].stride);
+    cover("strips across" + pass, c.along[2] > 1);
+    cover("several segments" + pass, c.along[1] > 1);
+    if (c.both || c.pass == CF_PASS_WEIGHTS)
+        cover("several items of a strip" + pass, c.items > c.strips * c.grid[1]);
+    cover("pairs of channels" + pass, c.vector == 2);
+    cover("single channels" + pass, c.vector == 1);
+    cover("several blocks of channels" + pass, c.grid[0] > 1);
+    cover("channels that blocks do not fill" + pass, c.channels % (c.lanes * c.vector) != 0);
+    if (c.both) {
+        cover("one slice" + pass, c.grid[1] == 1);
+        cover("several slices" + pass, c.grid[1] > 1);
+        return;
+    }
+    if (c.pass == CF_PASS_DATA)
+        cover("padding that is folded" + pass, folds);
+    else
+        cover("padding that repeats x" + pass, c.mode != CONV_FFT_PAD_ZEROS);
+    if (c.pass != CF_PASS_WEIGHTS)
+        return;
+    cover("one slice" + pass, c.grid[1] == 1);
+    cover("several slices" + pass, c.grid[1] > 1);
+}
+
 void note_spatial(const cf_spatial_config &c, bool folds) {
+    if (c.walks) {
+        note_walk(c, folds);
+        return;
+    }
     const std::string pass = of_pass("spatial", c.pass);
     const std::string layout = (c.last ? ", channels last" : ", channels first") + pass;
     const std::int64_t rounds = c.last ? (c.items + c.strips - 1) / c.strips : c.items;
@@ -77,8 +115,10 @@ void note_spatial(const cf_spatial_config &c, bool folds) {
         cover("padding that repeats x" + layout, c.mode != CONV_FFT_PAD_ZEROS);
     else
         for (const conv_fft_dtype dtype : {CONV_FFT_FP32, CONV_FFT_FP16})
-            cover(std::string("padding of ") + (dtype == CONV_FFT_FP32 ? "FP32" : "16 bits") + layout + " is folded",
-                  folds && (c.dtype == CONV_FFT_FP32) == (dtype == CONV_FFT_FP32));
+            if (!c.last || dtype == CONV_FFT_FP16)
+                cover(std::string("padding of ") + (dtype == CONV_FFT_FP32 ? "FP32" : "16 bits") + layout +
+                          " is folded",
+                      folds && (c.dtype == CONV_FFT_FP32) == (dtype == CONV_FFT_FP32));
     if (c.last) {
         cover("pairs of channels" + pass, c.vector == 2);
         cover("single channels" + pass, c.vector == 1);

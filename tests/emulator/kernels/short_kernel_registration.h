@@ -5,7 +5,7 @@
 #define SIMT_SHORT_KERNELS_H
 
 #include "conv/dft/gradient.cuh"
-#include "conv/spatial/gradient.cuh"
+#include "conv/spatial/walk.cuh"
 #include "conv/toeplitz/both.cuh"
 #include "conv/toeplitz/lines_last_both.cuh"
 #include "conv/toeplitz/planes_in_place_weights.cuh"
@@ -19,6 +19,7 @@ struct Registration {
     Registration(const char *text, void (*kernel)(cf_toeplitz_volume_call));
     Registration(const char *text, void (*kernel)(cf_dft_call));
     Registration(const char *text, void (*kernel)(cf_spatial_call));
+    Registration(const char *text, void (*kernel)(cf_spatial_both_call));
 };
 
 #endif

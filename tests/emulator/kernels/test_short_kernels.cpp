@@ -79,7 +79,10 @@ void all_cases() {
             continue;
         for (const cf_pass_plan &pass : opened.plan->pass)
             if (pass.state && cases[i].spatial) {
-                note_spatial(static_cast<const cf_spatial_state *>(pass.state)->config, pass.gx_store == CF_GX_FOLDED);
+                const auto *const state = static_cast<const cf_spatial_state *>(pass.state);
+                note_spatial(state->config, pass.gx_store == CF_GX_FOLDED);
+                if (state->both)
+                    note_walk(*state->both, false);
                 run.conflict_free = false;
             } else if (pass.state && cases[i].dft) {
                 note_dft(static_cast<const cf_dft_state *>(pass.state)->config);
@@ -122,6 +125,9 @@ Registration::Registration(const char *text, void (*kernel)(cf_dft_call)) {
 }
 Registration::Registration(const char *text, void (*kernel)(cf_spatial_call)) {
     bodies()[text] = [kernel](const void *call) { kernel(*static_cast<const cf_spatial_call *>(call)); };
+}
+Registration::Registration(const char *text, void (*kernel)(cf_spatial_both_call)) {
+    bodies()[text] = [kernel](const void *call) { kernel(*static_cast<const cf_spatial_both_call *>(call)); };
 }
 
 // ---- in the place of the library's own
