@@ -115,7 +115,7 @@ static void depthwise_layers_have_their_families(void **state) {
                  {"in=64x128x56x56 out=128 groups=128 kernel=31x31 pad=15 dtype=fp16 math=half", "dft"},
                  {"in=64x256x28x28 out=256 groups=256 kernel=29x29 pad=14 dtype=bf16 math=half", "dft"},
                  {"in=64x512x14x14 out=512 groups=512 kernel=27x27 pad=13 dtype=fp16 math=half", "toeplitz"},
-                 {"in=64x96x56x56 out=96 groups=96 kernel=7x7 pad=3 dtype=fp16 math=half", "toeplitz"},
+                 {"in=64x96x56x56 out=96 groups=96 kernel=5x5 pad=2 dtype=fp16 math=half", "toeplitz"},
                  {"in=64x96x56x56 out=96 groups=96 kernel=7x7 pad=3", "fused"},
                  {"in=64x384x14x14 out=384 groups=384 kernel=7x7 pad=3", "fused"},
                  {"in=4x4096x8192 out=4096 groups=4096 kernel=4 pad=3:0 layout=last dtype=bf16", "toeplitz"},

@@ -155,7 +155,8 @@ static const char *const toeplitz_problems[] = {
 
 static const char *const dft_problems[] = {
     "in=5x7x56x56 out=7 groups=7 kernel=31x31 pad=15 dtype=fp16 math=half",
-    "in=70x300x56x56 out=300 groups=300 kernel=31x31 pad=15 dtype=fp16 math=half",
+    "in=70x300x20x20 out=300 groups=300 kernel=15x15 pad=7 dtype=fp16 math=half",
+    "in=9x150x56x56 out=150 groups=150 kernel=31x31 pad=15 dtype=fp16 math=half",
     "in=9x5x28x28 out=5 groups=5 kernel=29x29 pad=14 dtype=bf16 math=half",
     "in=64x3x64x64 out=3 groups=3 kernel=31x31 pad=15 dtype=bf16 math=half",
     "in=33x4x14x14 out=4 groups=4 kernel=27x27 pad=13 dtype=fp16 math=half",

@@ -105,6 +105,26 @@ void layer_set(layer *l, operand *o, const double *values) {
     layer_compute_expected(l);
 }
 
+void layer_grade_weights(layer *l) {
+    double *const values = test_alloc((size_t)l->w.tensor.count * sizeof *values);
+    const int64_t taps = l->w.tensor.count / l->w.tensor.extent[0];
+    for (int64_t i = 0; i < l->w.tensor.count; i++)
+        values[i] = l->w.values[i] * ldexp(1, (int)(3 * (i / taps % 5)) - 6);
+    layer_set(l, &l->w, values);
+    free(values);
+}
+
+void layer_fill(layer *l, double value) {
+    operand *const operands[] = {&l->x, &l->w};
+    for (int o = 0; o < 2; ++o) {
+        double *const values = test_alloc((size_t)operands[o]->tensor.count * sizeof *values);
+        for (int64_t i = 0; i < operands[o]->tensor.count; i++)
+            values[i] = value;
+        layer_set(l, operands[o], values);
+        free(values);
+    }
+}
+
 static void compute(const ref_shape *s, const double *x, const double *w, const double *gy, double *y, double *gx,
                     double *gw, double *gbias) {
     ref_forward(s, x, w, y);

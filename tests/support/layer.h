@@ -37,6 +37,10 @@ void layer_destroy(layer *l);
 /** Replace the values of an operand, and compute the expected results again. */
 void layer_set(layer *l, operand *o, const double *values);
 void layer_compute_expected(layer *l);
+/** Give the weights of each output channel a magnitude of their own. */
+void layer_grade_weights(layer *l);
+/** Set all values of x and w to one value. */
+void layer_fill(layer *l, double value);
 
 /** One backward call. */
 typedef struct backward_call {

@@ -96,23 +96,6 @@ template <bool ALIGNED> struct SmallPairs {
     }
 };
 
-/* The low or the high halves of two words. They are volatile, so that compilers do not move them into branches. */
-#ifdef CF_SIMT
-CF_DEVICE unsigned low_halves(unsigned a, unsigned b) { return (a & 0xffffu) | b << 16; }
-CF_DEVICE unsigned high_halves(unsigned a, unsigned b) { return a >> 16 | (b & 0xffff0000u); }
-#else
-CF_DEVICE unsigned low_halves(unsigned a, unsigned b) {
-    unsigned word;
-    asm volatile("prmt.b32 %0, %1, %2, 0x5410;" : "=r"(word) : "r"(a), "r"(b));
-    return word;
-}
-CF_DEVICE unsigned high_halves(unsigned a, unsigned b) {
-    unsigned word;
-    asm volatile("prmt.b32 %0, %1, %2, 0x7632;" : "=r"(word) : "r"(a), "r"(b));
-    return word;
-}
-#endif
-
 /* The pieces of all samples are divided among threads: a thread has one piece of every SAMPLES-th sample, or several
  * pieces of all samples. */
 template <int PIECES, int THREADS> struct SmallPieces {
@@ -208,18 +191,6 @@ CF_DEVICE void load_small(smem<unsigned> to, const cf_toeplitz_side &s, long lon
         }
     }
 }
-
-/* Stores 16 bytes. The compiler makes four stores of an assignment, and each takes a sector of the L2 cache. */
-#ifdef CF_SIMT
-CF_DEVICE void store_unit(unsigned short *to, const unsigned (&word)[4]) {
-    *reinterpret_cast<uint4 *>(to) = make_uint4(word[0], word[1], word[2], word[3]);
-}
-#else
-CF_DEVICE void store_unit(unsigned short *to, const unsigned (&word)[4]) {
-    asm volatile("st.global.v4.b32 [%0], {%1, %2, %3, %4};" ::"l"(to), "r"(word[0]), "r"(word[1]), "r"(word[2]),
-                 "r"(word[3]));
-}
-#endif
 
 /* Words of y from shared memory to one piece of EACH elements. */
 template <int EACH> CF_DEVICE void store_words(unsigned short *to, const unsigned (&word)[EACH / 2]) {

@@ -190,6 +190,32 @@ template <> CF_DEVICE void multiply_tile<plain>(float d[4], const unsigned a[4],
     multiply_tf32(d, a, b0, b1);
 }
 
+/* low_halves, high_halves: of two words. They are volatile, so that compilers do not move them into branches.
+ * store_unit: stores 16 bytes. The compiler makes four stores of an assignment, and each takes a sector of the L2
+ * cache. */
+#ifdef CF_SIMT
+CF_DEVICE unsigned low_halves(unsigned a, unsigned b) { return (a & 0xffffu) | b << 16; }
+CF_DEVICE unsigned high_halves(unsigned a, unsigned b) { return a >> 16 | (b & 0xffff0000u); }
+CF_DEVICE void store_unit(unsigned short *to, const unsigned (&word)[4]) {
+    *reinterpret_cast<uint4 *>(to) = make_uint4(word[0], word[1], word[2], word[3]);
+}
+#else
+CF_DEVICE unsigned low_halves(unsigned a, unsigned b) {
+    unsigned word;
+    asm volatile("prmt.b32 %0, %1, %2, 0x5410;" : "=r"(word) : "r"(a), "r"(b));
+    return word;
+}
+CF_DEVICE unsigned high_halves(unsigned a, unsigned b) {
+    unsigned word;
+    asm volatile("prmt.b32 %0, %1, %2, 0x7632;" : "=r"(word) : "r"(a), "r"(b));
+    return word;
+}
+CF_DEVICE void store_unit(unsigned short *to, const unsigned (&word)[4]) {
+    asm volatile("st.global.v4.b32 [%0], {%1, %2, %3, %4};" ::"l"(to), "r"(word[0]), "r"(word[1]), "r"(word[2]),
+                 "r"(word[3]));
+}
+#endif
+
 /* The items of a block: a number of samples (channels first), or one sample, each with every tile of a plane. */
 template <class F> struct Items {
     long long begin, step, count;

@@ -395,29 +395,6 @@ static int64_t channels_together(const short_case *c, const conv_fft_plan *plan,
     return state && state->config.in_place && pass != CF_PASS_WEIGHTS ? 4 : 1;
 }
 
-/* FP32 weights of channels get different magnitudes: each channel has a scale of its own. */
-static void grade_weights(layer *l) {
-    double *const values = test_alloc((size_t)l->w.tensor.count * sizeof *values);
-    const int64_t taps = l->w.tensor.count / l->w.tensor.extent[0];
-    for (int64_t i = 0; i < l->w.tensor.count; i++)
-        values[i] = l->w.values[i] * ldexp(1, (int)(3 * (i / taps % 5)) - 6);
-    layer_set(l, &l->w, values);
-    layer_compute_expected(l);
-    free(values);
-}
-
-static void make_constant(layer *l) {
-    operand *const operands[] = {&l->x, &l->w};
-    for (int o = 0; o < 2; ++o) {
-        double *const values = test_alloc((size_t)operands[o]->tensor.count * sizeof *values);
-        for (int64_t i = 0; i < operands[o]->tensor.count; i++)
-            values[i] = 1.9;
-        layer_set(l, operands[o], values);
-        free(values);
-    }
-    layer_compute_expected(l);
-}
-
 bool short_case_check(const short_case *c, int number, const short_opened *o) {
     const int failures = case_failures();
     char variables[256];
@@ -428,9 +405,9 @@ bool short_case_check(const short_case *c, int number, const short_opened *o) {
     tolerate_fast_math();
     layer l = layer_create(&o->problem, &g);
     if (o->problem.fp32_weights)
-        grade_weights(&l);
+        layer_grade_weights(&l);
     if (c->constant)
-        make_constant(&l);
+        layer_fill(&l, 1.9);
     const bool gx = o->plan->passes & CONV_FFT_BACKWARD_DATA, gw = o->plan->passes & CONV_FFT_BACKWARD_WEIGHTS;
     const backward_call overwrite = {.gx = gx, .gw = gw, .separate = number % 2},
                         add = {.gx = gx,
