@@ -207,7 +207,7 @@ static void too_small(void **state) {
         cf_fft_problem problem;
         assert_int_equal(cf_fft_resolve(&d, &problem), CONV_FFT_SUCCESS);
         EXPECT(NOT_SUPPORTED, cf_c2c_split_configure(&problem, &p, &c), i ? "lines of 4096" : "lines of 16384",
-               "101376", "choose FBFFT_ARITHMETIC_FP32 (1)");
+               "101376", "choose shorter axes, or FBFFT_ARITHMETIC_FP32 (1)");
     }
 }
 

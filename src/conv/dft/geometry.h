@@ -8,7 +8,7 @@
 /* What is read has rows x columns elements, what is computed out_rows x out_columns. */
 typedef struct cf_dft_extents {
     int rows, columns, out_rows, out_columns, basis_y, basis_x;
-    int planes; /* that a block computes together */
+    int planes; /* that a team of warps computes together */
     int taps;   /* 1: a block transforms taps first */
 } cf_dft_extents;
 

@@ -12,7 +12,7 @@
  *     channels_first.cuh    neighbouring threads have neighbouring strips of one channel, and load FP32 numbers from a
  *                           tile in shared memory
  *
- * Weights are in shared memory as FP32 numbers. The order of additions depends on the layer only.
+ * Weights are in shared memory as FP32 numbers. In strips the order of additions depends on the layer only.
  *
  * The host prints F (config.c) with: Storage, Result (of what is read and written), Weights, Bias (types of elements),
  * Y and X (cf_spatial_axis of rows and columns; X.taps is the number of taps that one window serves, CHUNKS such

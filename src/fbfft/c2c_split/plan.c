@@ -67,7 +67,8 @@ static conv_fft_status finish(const cf_gpu_properties *properties, cf_c2c_split_
     if (p->shared > properties->shared_per_block)
         return cf_fail(CONV_FFT_NOT_SUPPORTED,
                        "arithmetic is FBFFT_ARITHMETIC_SPLIT (2), and lines of %lld points take %lld bytes of shared "
-                       "memory; a block of this GPU has %lld: choose FBFFT_ARITHMETIC_FP32 (1) or shorter axes",
+                       "memory; a block of this GPU has %lld: choose shorter axes, or FBFFT_ARITHMETIC_FP32 (1) if it "
+                       "has these sizes",
                        1LL << p->log_n, (long long)p->shared, (long long)properties->shared_per_block);
     const int64_t by_shared =
                       properties->shared_per_multiprocessor / (p->shared + properties->shared_reserved_per_block),

@@ -107,7 +107,8 @@ static void why_tile(cf_text *t, const cf_shared_fft_config *c) {
                     c->planes, (long long)(c->planes * number));
     else
         cf_text_add(t, "    planes     %d: as many as give a block four warps, at least one\n", c->planes);
-    cf_text_add(t, "    threads    %d: one for each line of the longest step, as registers allow\n", c->threads);
+    cf_text_add(t, "    threads    %d: at most one for each line of the longest step, as registers allow\n",
+                c->threads);
     if (c->direct)
         cf_text_add(t,
                     "    spectrum   moves between registers and memory: neighbouring threads hold neighbouring bins\n");
@@ -159,8 +160,11 @@ static void add_occupancy(cf_text *t, const cf_fft_pass *pass, const cf_gpu_prop
                 "threads; %lld warps\n",
                 (long long)o.blocks, (long long)o.by_registers, (long long)o.by_shared, (long long)o.by_threads,
                 (long long)(o.blocks * o.threads / WARP));
-    cf_text_add(t, "               %lld in a launch, %.1f times what the GPU holds at a time\n", (long long)blocks,
-                (double)blocks / (double)(o.blocks * properties->multiprocessors));
+    const int64_t most = pass->plain ? 0 : pass->tile[0].grid, launched = most ? cf_min(blocks, most) : blocks;
+    cf_text_add(t, "               %lld in a launch, %.1f times what the GPU holds at a time\n", (long long)launched,
+                (double)launched / (double)(o.blocks * properties->multiprocessors));
+    if (launched < blocks)
+        cf_text_add(t, "               each transforms groups of planes one after the other\n");
 }
 
 static void add_kernel(cf_text *t, const cf_fft_passes *passes, int i, int number, const cf_gpu_properties *properties,
