@@ -61,7 +61,9 @@ def split_paper_lines(runs, rank):
     for run in used:
         cases.setdefault(points_of(run), run)
     chosen = [(points, cases.get(points)) for points in sorted(paper)]
-    chosen += [(points_of(run), run) for run in used if "ours-split" in run.ms and run not in cases.values()]
+    taken = [run for _, run in chosen if run]
+    chosen += [(points_of(run), run) for run in used if "ours-split" in run.ms and run not in taken]
+    chosen.sort(key=lambda one: one[0])
     if not any(run for _, run in chosen):
         return ["No results yet."]
     tables = ["table %d, radix %d: cuFFT, splitting" % (first + i, radix) for i, radix in enumerate(RADICES)]

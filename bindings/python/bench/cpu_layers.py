@@ -142,6 +142,9 @@ def main():
     options = parser.parse_args()
     if options.threads:
         torch.set_num_threads(options.threads)
+    threads, description = " %d thread" % torch.get_num_threads(), context("cpu").description
+    if threads not in description:
+        parser.error("torch has%ss, but the library is %s; set OMP_NUM_THREADS" % (threads, description))
     version = re.search(r"MKL-DNN v([\d.]+)|oneDNN v([\d.]+)", torch.__config__.show())
     head = ["# device: %s, %d threads" % (processor(), torch.get_num_threads()),
             "# libraries: conv_fft %s (%s), torch %s%s"

@@ -61,10 +61,12 @@ static conv_fft_status prepare_both(conv_fft_plan *plan, cf_spatial_state *state
     if (!both)
         return cf_fail_memory(sizeof *both, "both gradients of a spatial layer");
     if (cf_spatial_configure_walk(&plan->layer, CF_PASS_DATA, true, &cf_gpu_of_layers(plan->device)->properties,
-                                  plan->any_alignment, both))
+                                  plan->any_alignment, both)) {
         state->both = both;
-    else
+        state->both_layer = both->exchanged ? cf_spatial_exchanged(&state->layer) : state->layer;
+    } else {
         free(both);
+    }
     return CONV_FFT_SUCCESS;
 }
 

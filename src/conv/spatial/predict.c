@@ -76,17 +76,10 @@ void cf_spatial_predict(const cf_layer *layer, const cf_device *device, int pass
 double cf_spatial_saved_seconds(const cf_layer *layer, const cf_device *device, const cf_strategy *data,
                                 const cf_strategy *weights) {
     const cf_gpu *gpu = cf_gpu_of_layers(device);
-    const cf_strategy *const strategies[CF_PASS_COUNT] = {NULL, data, weights};
     cf_spatial_config c;
     if (!gpu || layer->batch == 0 || cf_spatial_folds(layer, CF_PASS_DATA) ||
         !cf_spatial_configure_walk(layer, CF_PASS_DATA, true, &gpu->properties, false, &c))
         return 0.0;
-    double apart = 0.0, bytes = -cf_cost_gy_bytes(layer);
-    for (int pass = CF_PASS_DATA; pass <= CF_PASS_WEIGHTS; ++pass) {
-        cf_stage_cost cost[CF_STAGE_COUNT] = {{0}};
-        cf_spatial_predict(layer, device, pass, strategies[pass], cost);
-        apart += cost[cf_cost_whole_passes[pass]].seconds;
-        bytes += cost[cf_cost_whole_passes[pass]].bytes;
-    }
-    return fmax(0.0, apart - seconds_of(&c, device, gpu, cf_cost_of(device, bytes, 0.0, 1.0).seconds));
+    const cf_stage_cost apart = cf_cost_gradients(layer, device, data, weights);
+    return fmax(0.0, apart.seconds - seconds_of(&c, device, gpu, cf_cost_of(device, apart.bytes, 0.0, 1.0).seconds));
 }

@@ -134,9 +134,7 @@ static conv_fft_status run_kernels(const conv_fft_plan *plan, int pass, const cf
 static conv_fft_status run_both(const conv_fft_plan *plan, const cf_call *c) {
     const cf_spatial_state *state = plan->pass[CF_PASS_WEIGHTS].state;
     const cf_spatial_config *both = state->both;
-    /* Backward weights alone may have strips, whose axes are not exchanged. */
-    const cf_layer exchanged = cf_spatial_exchanged(&state->layer);
-    const cf_layer *const layer = both->exchanged != state->config.exchanged ? &exchanged : &state->layer;
+    const cf_layer *const layer = &state->both_layer;
     cf_spatial_both_call call = {call_of(layer, both, CF_PASS_DATA, c), call_of(layer, both, CF_PASS_WEIGHTS, c)};
     const cf_launch shape = shape_of(both, parameters_of_both);
     void *parameters[] = {&call};

@@ -86,8 +86,9 @@ typedef struct cf_spatial_state {
     cf_spatial_config config;
     struct cf_kernel *kernel, *add; /* add: NULL if there is one slice */
     cf_convolution *convolution;    /* of a device that has convolutions of its own */
-    /* Backward weights only: both gradients in one call; or NULL. */
+    /* Backward weights only: both gradients in one call, or NULL; the layer as it sees it. */
     cf_spatial_config *both;
+    cf_layer both_layer;
     struct cf_kernel *both_kernel, *both_add;
 } cf_spatial_state;
 

@@ -11,7 +11,7 @@
  * Taps are in shared memory as words of two neighbours, one word for each tap. So lanes read operands B directly.
  *
  * The host prints F (lines_last.c) with: Storage, Weights, Bias, KERNEL_Y = 1, KERNEL_X, STEPS, WIDTH, CHANNELS, WARPS,
- * FLIP, SCALED.
+ * BUFFERS (lines_last_both.cuh), FLIP, SCALED.
  */
 #pragma once
 

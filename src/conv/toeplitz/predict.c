@@ -133,17 +133,10 @@ void cf_toeplitz_predict(const cf_layer *layer, const cf_device *device, int pas
 double cf_toeplitz_saved_seconds(const cf_layer *layer, const cf_device *device, const cf_strategy *data,
                                  const cf_strategy *weights) {
     const cf_gpu *gpu = cf_gpu_of_layers(device);
-    const cf_strategy *const strategies[CF_PASS_COUNT] = {NULL, data, weights};
     cf_toeplitz_both both;
     if (!gpu || layer->batch == 0 || !cf_toeplitz_configure_both(layer, &gpu->properties, false, &both))
         return 0.0;
-    double apart = 0.0, bytes = -cf_cost_gy_bytes(layer);
-    for (int pass = CF_PASS_DATA; pass <= CF_PASS_WEIGHTS; ++pass) {
-        cf_stage_cost cost[CF_STAGE_COUNT] = {{0}};
-        cf_toeplitz_predict(layer, device, pass, strategies[pass], cost);
-        apart += cost[cf_cost_whole_passes[pass]].seconds;
-        bytes += cost[cf_cost_whole_passes[pass]].bytes;
-    }
+    const cf_stage_cost apart = cf_cost_gradients(layer, device, data, weights);
     const cf_toeplitz_config *d = &both.data, *w = &both.weights;
     double seconds;
     if (w->aligned)
@@ -153,8 +146,8 @@ double cf_toeplitz_saved_seconds(const cf_layer *layer, const cf_device *device,
         seconds = tiles_seconds(device, gpu, w,
                                 tile_cycles(d, &gpu->properties) + tile_cycles(w, &gpu->properties) - plane -
                                     copies(w, &w->y));
-    seconds = fmax(cf_cost_of(device, bytes, 0.0, 1.0).seconds, seconds);
+    seconds = fmax(cf_cost_of(device, apart.bytes, 0.0, 1.0).seconds, seconds);
     if (cf_toeplitz_adds(w))
         seconds += device->stage_seconds;
-    return fmax(0.0, apart - seconds);
+    return fmax(0.0, apart.seconds - seconds);
 }

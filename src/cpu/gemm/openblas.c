@@ -59,8 +59,12 @@ static bool find_openmp(void *library, cf_blas *blas) {
     return blas->set_openmp_threads && blas->get_openmp_threads;
 }
 
+static const char none[] = "no OpenBLAS";
+
+/* The first library is the one that the user names, so its reason stays. */
 static bool refuse(const char *path, const char *reason, char *text, size_t bytes) {
-    snprintf(text, bytes, "no OpenBLAS: %s %s", path, reason);
+    if (strcmp(text, none) == 0)
+        snprintf(text, bytes, "%s: %s %s", none, path, reason);
     return false;
 }
 
@@ -107,7 +111,7 @@ static bool try_folders(cf_blas *blas, const char *folders, char *text, size_t b
 
 void cf_blas_open(cf_blas *blas, char *text, size_t bytes) {
     *blas = (cf_blas){0};
-    snprintf(text, bytes, "no OpenBLAS");
+    snprintf(text, bytes, "%s", none);
     const char *const folders = cf_environment("CONV_FFT_LIBRARY_PATH");
     if (folders && try_folders(blas, folders, text, bytes))
         return;

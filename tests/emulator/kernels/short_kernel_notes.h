@@ -238,26 +238,19 @@ void note_small(const cf_toeplitz_config &c) {
     }
 }
 
-void note_volumes(const cf_toeplitz_config &c) {
-    const std::string pass = of_pass("toeplitz, volumes", c.pass);
-    const std::int64_t items = c.samples * c.depth_parts * c.tiles_down * c.tiles_across;
+/* What volumes of both layouts have. */
+void note_depths(const cf_toeplitz_config &c, const std::string &pass) {
     cover("FP16" + pass, c.dtype == CONV_FFT_FP16);
     cover("BF16" + pass, c.dtype == CONV_FFT_BF16);
-    cover("seven taps of a row, from an odd column on" + pass, c.kernel[1] == 7 && c.lead % 2);
-    cover("fewer taps of a row, from an odd column on" + pass, c.kernel[1] < 7 && c.lead % 2);
-    cover("taps from an even column on" + pass, c.lead % 2 == 0);
     cover("even numbers of kernel rows" + pass, c.kernel[0] % 2 == 0);
     cover("odd numbers of kernel rows" + pass, c.kernel[0] % 2);
     cover("eight depths of a kernel" + pass, c.depths == 8);
     cover("more padding than taps" + pass, c.pass == CF_PASS_DATA ? c.depth_pad < 0 : c.depth_pad >= c.depths);
     cover("no padding of depths" + pass, c.depth_pad == 0);
-    cover("several warps down and across" + pass, c.warps > 1 && c.across > 1);
     cover("tiles down and across" + pass, c.tiles_down > 1 && c.tiles_across > 1);
     cover("parts of the depths" + pass, c.depth_parts > 1);
-    cover("several parts of more than nine depths" + pass, c.depth_parts > 1 && c.depth_parts * c.part_depths > 9);
     cover("FP32 weights" + pass, c.weights == CONV_FFT_FP32);
     if (c.pass == CF_PASS_WEIGHTS) {
-        cover("several items of a block" + pass, items > c.grid[1]);
         cover("one slice" + pass, c.grid[1] == 1);
         cover("several slices" + pass, c.grid[1] > 1);
     } else {
@@ -267,30 +260,24 @@ void note_volumes(const cf_toeplitz_config &c) {
     note_access((c.pass == CF_PASS_WEIGHTS ? "loads of gy" : "stores") + pass, c.y);
 }
 
+void note_volumes(const cf_toeplitz_config &c) {
+    const std::string pass = of_pass("toeplitz, volumes", c.pass);
+    note_depths(c, pass);
+    cover("seven taps of a row, from an odd column on" + pass, c.kernel[1] == 7 && c.lead % 2);
+    cover("fewer taps of a row, from an odd column on" + pass, c.kernel[1] < 7 && c.lead % 2);
+    cover("taps from an even column on" + pass, c.lead % 2 == 0);
+    cover("several warps down and across" + pass, c.warps > 1 && c.across > 1);
+    cover("several parts of more than nine depths" + pass, c.depth_parts > 1 && c.depth_parts * c.part_depths > 9);
+    if (c.pass == CF_PASS_WEIGHTS)
+        cover("several items of a block" + pass, c.samples * c.depth_parts * c.tiles_down * c.tiles_across > c.grid[1]);
+}
+
 void note_volumes_last(const cf_toeplitz_config &c) {
     const std::string pass = of_pass("toeplitz, volumes, channels last", c.pass);
-    const std::int64_t items = c.samples * c.depth_parts * c.tiles_down * c.tiles_across;
-    cover("FP16" + pass, c.dtype == CONV_FFT_FP16);
-    cover("BF16" + pass, c.dtype == CONV_FFT_BF16);
+    note_depths(c, pass);
     cover("several blocks of channels" + pass, c.grid[0] > 1);
     cover("channels that blocks do not fill" + pass, c.groups % c.planes);
-    cover("even numbers of kernel rows" + pass, c.kernel[0] % 2 == 0);
-    cover("odd numbers of kernel rows" + pass, c.kernel[0] % 2);
-    cover("eight depths of a kernel" + pass, c.depths == 8);
-    cover("more padding than taps" + pass, c.pass == CF_PASS_DATA ? c.depth_pad < 0 : c.depth_pad >= c.depths);
-    cover("no padding of depths" + pass, c.depth_pad == 0);
-    cover("tiles down and across" + pass, c.tiles_down > 1 && c.tiles_across > 1);
-    cover("parts of the depths" + pass, c.depth_parts > 1);
-    cover("several items of a block" + pass, items > c.grid[1]);
-    cover("FP32 weights" + pass, c.weights == CONV_FFT_FP32);
-    if (c.pass == CF_PASS_WEIGHTS) {
-        cover("one slice" + pass, c.grid[1] == 1);
-        cover("several slices" + pass, c.grid[1] > 1);
-    } else {
-        cover("scaled weights" + pass, c.scaled);
-    }
-    note_access("loads" + pass, c.x);
-    note_access((c.pass == CF_PASS_WEIGHTS ? "loads of gy" : "stores") + pass, c.y);
+    cover("several items of a block" + pass, c.samples * c.depth_parts * c.tiles_down * c.tiles_across > c.grid[1]);
 }
 
 void note_config(const cf_toeplitz_config &c) {

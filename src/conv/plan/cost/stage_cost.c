@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "conv/plan/cost/stage_cost.h"
 
+#include "conv/plan/family.h"
 #include "core/calibration.h"
 #include "core/dtype.h"
 
@@ -41,6 +42,19 @@ double cf_cost_gy_bytes(const cf_layer *layer) {
     int64_t x[5], y[5], w[5];
     cf_layer_extents(layer, x, y, w);
     return cf_cost_elements(y) * (double)cf_dtype_bytes(layer->y.dtype);
+}
+
+cf_stage_cost cf_cost_gradients(const cf_layer *layer, const cf_device *device, const cf_strategy *data,
+                                const cf_strategy *weights) {
+    const cf_strategy *const strategies[CF_PASS_COUNT] = {NULL, data, weights};
+    cf_stage_cost both = {.bytes = -cf_cost_gy_bytes(layer)};
+    for (int pass = CF_PASS_DATA; pass <= CF_PASS_WEIGHTS; ++pass) {
+        cf_stage_cost cost[CF_STAGE_COUNT] = {{0}};
+        strategies[pass]->family->predict(layer, device, pass, strategies[pass], cost);
+        both.seconds += cost[cf_cost_whole_passes[pass]].seconds;
+        both.bytes += cost[cf_cost_whole_passes[pass]].bytes;
+    }
+    return both;
 }
 
 cf_stage_cost cf_cost_definition(const cf_layer *layer, int pass) {

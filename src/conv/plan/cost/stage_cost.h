@@ -67,4 +67,9 @@ cf_stage_cost cf_cost_unpredicted(double bytes, double operations);
 /* The stage of a pass that is computed as a whole. */
 extern const cf_stage_kind cf_cost_whole_passes[CF_PASS_COUNT];
 
+/* Both gradients by a family that computes passes as a whole: seconds of two calls, and bytes of one that reads gy
+ * once. */
+cf_stage_cost cf_cost_gradients(const cf_layer *layer, const cf_device *device, const cf_strategy *data,
+                                const cf_strategy *weights);
+
 #endif
