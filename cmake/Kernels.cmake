@@ -56,7 +56,8 @@ conv_fft_embed(cf_slices_kernel_text slices_text core/host_device.h fbfft/common
                fbfft/common/storage.cuh ${slices})
 conv_fft_embed(cf_toeplitz_kernel_text toeplitz_text core/host_device.h fbfft/common/platform.cuh
                fbfft/common/complex.cuh fbfft/common/storage.cuh ${mma} conv/toeplitz/call.h conv/toeplitz/geometry.h
-               conv/toeplitz/tile.cuh conv/toeplitz/tf32.cuh conv/toeplitz/signals.cuh ${slices}
+               fbfft/common/padding.cuh conv/toeplitz/tile.cuh conv/toeplitz/folded_planes.cuh
+               conv/toeplitz/tf32.cuh conv/toeplitz/signals.cuh ${slices}
                conv/toeplitz/weights.cuh conv/toeplitz/both.cuh conv/toeplitz/channels_last.cuh
                conv/toeplitz/channels_last_weights.cuh conv/toeplitz/planes_in_place.cuh
                conv/toeplitz/planes_in_place_weights.cuh

@@ -72,14 +72,16 @@ typedef struct cf_convolution_desc {
     int64_t batch, groups, in_channels, out_channels; /* channels: of a group */
 } cf_convolution_desc;
 
-/* Sum of scratch[sample][channel][padded axes] (compute type, dense) over the padded positions of each element of
- * `tensor`. last: the scratch is [sample][padded axes][channel of all groups], which only GPUs read. */
+/* Sum of scratch[sample][channel][padded axes] over the padded positions of each element of `tensor`. The scratch is
+ * dense and of the compute type. Only GPUs read others: with larger distances of rows, of the tensor's type, and
+ * last: [sample][padded axes][channel of all groups]. */
 typedef struct cf_fold_desc {
     cf_tensor tensor;
     conv_fft_dtype scratch_dtype;
     int64_t channels;  /* per group */
     int64_t pad[3];    /* padded index = index + pad */
     int64_t padded[3]; /* extents of the scratch */
+    int64_t row;       /* positions from one row of the scratch to the next */
     int64_t size[3];   /* extents of the tensor */
     conv_fft_padding mode;
     bool last;

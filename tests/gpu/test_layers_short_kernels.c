@@ -77,6 +77,8 @@ static const char *const toeplitz_problems[] = {
     "in=31x40x16x9 out=40 groups=40 kernel=7x7 pad=3 layout=last dtype=bf16",
     "in=9x24x11x15 out=24 groups=24 kernel=4x3 pad=1:2x0:2 layout=last dtype=fp16 w=fp32 math=half",
     "in=300x8x5x6 out=8 groups=8 kernel=9x3 pad=4x1 layout=last dtype=bf16 w=fp32 math=half gw=fp32",
+    "in=65x48x14x14 out=48 groups=48 kernel=5x5 pad=2 stride=2 layout=last dtype=fp16",
+    "in=19x40x15x13 out=40 groups=40 kernel=4x3 pad=1:2x0:2 stride=3x2 layout=last dtype=bf16",
     /* Channels last: some, many and odd numbers of channels. */
     "in=2x48x56x56 out=48 groups=48 kernel=7x7 pad=3 layout=last dtype=bf16",
     "in=5x24x20x20 out=24 groups=24 kernel=5x5 pad=2 layout=last dtype=fp16",
@@ -129,6 +131,21 @@ static const char *const toeplitz_problems[] = {
     "in=2x24x40x9x8 out=24 groups=24 kernel=7x1x1 pad=3x0x0 layout=last dtype=bf16",
     "in=2x8x12x20x24 out=8 groups=8 kernel=5x5x5 pad=2 layout=last dtype=fp16 w=fp32 math=half",
     "in=2x40x12x20x24 out=40 groups=40 kernel=3x3x3 pad=1 layout=last dtype=bf16 gw=fp32",
+    /* Padding modes. */
+    "in=3x5x56x56 out=5 groups=5 kernel=7x7 pad=3 mode=reflect dtype=fp16 math=half",
+    "in=5x4x19x37 out=4 groups=4 kernel=5x4 pad=2:1x3:2 mode=circular dtype=bf16 math=half",
+    "in=9x4x14x14 out=4 groups=4 kernel=5x5 pad=2 stride=2 mode=reflect dtype=fp16",
+    "in=9x5x7x7 out=5 groups=5 kernel=3x3 pad=1 mode=replicate dtype=bf16 w=fp32 math=half",
+    "in=3x4x53x121 out=4 groups=4 kernel=5x5 pad=2 stride=3x4 mode=replicate dtype=fp16 math=half",
+    "in=3x4x150x51 out=4 groups=4 kernel=4x3 pad=2:1x1 stride=3x1 mode=circular dtype=fp16",
+    "in=5x6x70x66 out=6 groups=6 kernel=5x5 pad=2 stride=2 mode=reflect dtype=bf16 math=half",
+    "in=3x5x40x44 out=5 groups=5 kernel=31x31 pad=15 mode=circular dtype=fp16 math=half",
+    "in=3x5x33x44 out=5 groups=5 kernel=9x9 pad=0x4 mode=replicate",
+    "in=3x4x2048 out=4 groups=4 kernel=31 pad=15 mode=reflect dtype=fp16 w=fp32 math=half",
+    "in=3x24x700 out=24 groups=24 kernel=9 pad=8:0 mode=circular layout=last dtype=bf16 math=half",
+    "in=5x48x56x56 out=48 groups=48 kernel=7x7 pad=3 mode=reflect layout=last dtype=bf16 math=half",
+    "in=64x72x14x14 out=72 groups=72 kernel=5x5 pad=2 stride=2 mode=replicate layout=last dtype=fp16 math=half",
+    "in=3x10x19x24 out=10 groups=10 kernel=11x11 pad=5 mode=reflect layout=last dtype=bf16 math=half",
     /* FP32 weights and gradients of weights. */
     "in=5x8x20x20 out=8 groups=8 kernel=5x5 pad=2 dtype=fp16 w=fp32 math=half",
     "in=5x24x20x20 out=24 groups=24 kernel=5x5 pad=2 layout=last dtype=bf16 w=fp32 math=half",
@@ -168,12 +185,6 @@ static const char *const dft_problems[] = {
     "in=6x5x40x44 out=5 groups=5 kernel=31x9 pad=15x4 dtype=fp16 w=fp32 math=half",
     "in=6x5x40x44 out=5 groups=5 kernel=9x31 pad=4x15 dtype=bf16 gw=fp32 math=half",
 };
-
-/* Random planes: extents of all alignments, and all kinds of padding. */
-enum {
-    RANDOM_PLANES = 24
-};
-static char random_planes[RANDOM_PLANES][192];
 
 static const char *const spatial_problems[] = {
     /* Channels last: pairs of channels, single ones, blocks of channels that channels do not fill. */
@@ -277,17 +288,18 @@ static void layers_of_family_toeplitz(void **state) {
     assert_int_equal(case_failures(), 0);
 }
 
-/* Random volumes in both layouts, also with little padding or more of it than taps, and rows at all alignments. */
 enum {
-    RANDOM_VOLUMES = 40
+    RANDOM_VOLUMES = 40,
+    RANDOM_SIGNALS = 48,
+    RANDOM_MODES = 36,
+    RANDOM_PLANES = 24,
+    MAX_RANDOM = 48
 };
-static char random_volumes[RANDOM_VOLUMES][192];
+static char random_lines[MAX_RANDOM][192]; /* of one of the tests below */
 
-static void check_volume(int64_t i, void *unused) {
-    (void)unused;
-    check_family("toeplitz", random_volumes[i], i);
-}
+static void check_random(int64_t i, void *family) { check_family(family, random_lines[i], i); }
 
+/* Random volumes in both layouts, also with little padding or more of it than taps, and rows at all alignments. */
 static void random_volumes_of_family_toeplitz(void **state) {
     NEED_DEVICE(state);
     static const char *const types[] = {"dtype=fp16", "dtype=bf16", "dtype=fp16 w=fp32 math=half",
@@ -307,27 +319,17 @@ static void random_volumes_of_family_toeplitz(void **state) {
         const bool last = i % 2;
         if (last)
             groups = (int)random_int(&g, 2, 40);
-        snprintf(random_volumes[i], sizeof random_volumes[i],
+        snprintf(random_lines[i], sizeof random_lines[i],
                  "in=%dx%dx%dx%dx%d out=%d groups=%d kernel=%dx%dx%d pad=%dx%dx%d %s%s", samples, groups, input[0],
                  input[1], input[2], groups, groups, kernel[0], kernel[1], kernel[2], pad[0], pad[1], pad[2],
                  types[random_int(&g, 0, 3)], last ? " layout=last" : "");
-        case_list_add(&list, "%s", random_volumes[i]);
+        case_list_add(&list, "%s", random_lines[i]);
     }
-    device_each(&list, check_volume, NULL);
+    device_each(&list, check_random, "toeplitz");
     assert_int_equal(case_failures(), 0);
 }
 
 /* Random signals: causal ones, and others, in both layouts. */
-enum {
-    RANDOM_SIGNALS = 48
-};
-static char random_signals[RANDOM_SIGNALS][192];
-
-static void check_signal(int64_t i, void *unused) {
-    (void)unused;
-    check_family("toeplitz", random_signals[i], i);
-}
-
 static void random_signals_of_family_toeplitz(void **state) {
     NEED_DEVICE(state);
     static const char *const types[] = {"dtype=fp16",         "dtype=bf16", "dtype=fp16 w=fp32 math=half",
@@ -343,12 +345,41 @@ static void random_signals_of_family_toeplitz(void **state) {
         int input = (int)random_int(&g, kernel, random_once_in(&g, 2) ? 20000 / samples : 1500);
         if (random_once_in(&g, 2))
             input = (input + 7) / 8 * 8;
-        snprintf(random_signals[i], sizeof random_signals[i], "in=%dx%dx%d out=%d groups=%d kernel=%d pad=%d:%d %s%s",
+        snprintf(random_lines[i], sizeof random_lines[i], "in=%dx%dx%d out=%d groups=%d kernel=%d pad=%d:%d %s%s",
                  samples, groups, input, groups, groups, kernel, before, kernel - 1 - before,
                  types[random_int(&g, 0, last ? 3 : 5)], last ? " layout=last" : "");
-        case_list_add(&list, "%s", random_signals[i]);
+        case_list_add(&list, "%s", random_lines[i]);
     }
-    device_each(&list, check_signal, NULL);
+    device_each(&list, check_random, "toeplitz");
+    assert_int_equal(case_failures(), 0);
+}
+
+/* Random planes with a padding mode, in both layouts. */
+static void random_padding_modes_of_family_toeplitz(void **state) {
+    NEED_DEVICE(state);
+    static const char *const types[] = {"dtype=fp16", "dtype=bf16", "dtype=fp16 w=fp32", "dtype=bf16 gw=fp32"},
+                             *const modes[] = {"circular", "reflect", "replicate"};
+    case_list list = {.name = "gpu_layers_modes"};
+    generator g = test_generator(3);
+    for (int i = 0; i < RANDOM_MODES; i++) {
+        const bool last = i % 2;
+        const int samples = (int)random_int(&g, 1, 9), stride = random_once_in(&g, 3) ? 2 : 1,
+                  groups = last ? (int)random_int(&g, 2, 40) : (int)random_int(&g, 2, 9);
+        int kernel[2] = {0}, pad[2] = {0}, input[2] = {0};
+        for (int a = 0; a < 2; a++) {
+            kernel[a] = (int)random_int(&g, 1, stride == 1 && random_once_in(&g, 3) ? 15 : 7);
+            input[a] = (int)random_int(&g, kernel[a] + 1, random_once_in(&g, 2) ? 80 : 20);
+            pad[a] = random_once_in(&g, 3) ? (int)random_int(&g, 0, input[a] - 1) : kernel[a] / 2;
+        }
+        if (random_once_in(&g, 2))
+            input[1] = (input[1] + 7) / 8 * 8;
+        snprintf(random_lines[i], sizeof random_lines[i],
+                 "in=%dx%dx%dx%d out=%d groups=%d kernel=%dx%d pad=%dx%d:%d stride=%d mode=%s %s math=half%s", samples,
+                 groups, input[0], input[1], groups, groups, kernel[0], kernel[1], pad[0], pad[1], pad[1] / 2, stride,
+                 modes[random_int(&g, 0, 2)], types[random_int(&g, 0, 3)], last ? " layout=last" : "");
+        case_list_add(&list, "%s", random_lines[i]);
+    }
+    device_each(&list, check_random, "toeplitz");
     assert_int_equal(case_failures(), 0);
 }
 
@@ -366,11 +397,7 @@ static void layers_of_family_dft(void **state) {
     assert_int_equal(case_failures(), 0);
 }
 
-static void check_plane(int64_t i, void *unused) {
-    (void)unused;
-    check_family("dft", random_planes[i], i);
-}
-
+/* Random planes: extents of all alignments. */
 static void random_planes_of_family_dft(void **state) {
     NEED_DEVICE(state);
     static const char *const types[] = {"dtype=fp16", "dtype=bf16", "dtype=fp16 w=fp32", "dtype=bf16 gw=fp32"};
@@ -386,12 +413,12 @@ static void random_planes_of_family_dft(void **state) {
         }
         if (random_once_in(&g, 2))
             input[1] = (input[1] + 7) / 8 * 8;
-        snprintf(random_planes[i], sizeof random_planes[i],
+        snprintf(random_lines[i], sizeof random_lines[i],
                  "in=%dx%dx%dx%d out=%d groups=%d kernel=%dx%d pad=%dx%d %s math=half", samples, groups, input[0],
                  input[1], groups, groups, kernel[0], kernel[1], pad[0], pad[1], types[random_int(&g, 0, 3)]);
-        case_list_add(&list, "%s", random_planes[i]);
+        case_list_add(&list, "%s", random_lines[i]);
     }
-    device_each(&list, check_plane, NULL);
+    device_each(&list, check_random, "dft");
     assert_int_equal(case_failures(), 0);
 }
 
@@ -406,9 +433,13 @@ static void layers_of_family_spatial(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(layers_of_family_toeplitz),         cmocka_unit_test(random_volumes_of_family_toeplitz),
-        cmocka_unit_test(random_signals_of_family_toeplitz), cmocka_unit_test(layers_of_family_dft),
-        cmocka_unit_test(random_planes_of_family_dft),       cmocka_unit_test(layers_of_family_spatial),
+        cmocka_unit_test(layers_of_family_toeplitz),
+        cmocka_unit_test(random_volumes_of_family_toeplitz),
+        cmocka_unit_test(random_signals_of_family_toeplitz),
+        cmocka_unit_test(random_padding_modes_of_family_toeplitz),
+        cmocka_unit_test(layers_of_family_dft),
+        cmocka_unit_test(random_planes_of_family_dft),
+        cmocka_unit_test(layers_of_family_spatial),
     };
     gpu_read_filters();
     const int status = gpu_exit_status(

@@ -14,6 +14,19 @@
  * far from the rate of planes. Measured on an H100 with bases of 5 to 2,304 points. */
 static const double line_operations = 87.0;
 
+/* Depthwise planes of one tile with a padding mode take so many times as long, with bases of up to 1,024 points and
+ * with larger ones: their elements are loaded one by one. Measured on an H100. */
+static const double padded_planes[2] = {1.3, 2.6};
+
+static double padding_factor(const cf_layer *layer, int pass, const cf_strategy *s, double points) {
+    bool padded = false;
+    for (int a = 0; a < 3; ++a)
+        padded = padded || layer->axis[a].mode != CONV_FFT_PAD_ZEROS;
+    return padded && pass != CF_PASS_DATA && s->basis[1] > 1 && s->tiles[1] * s->tiles[2] == 1
+               ? padded_planes[points > 1024.0]
+               : 1.0;
+}
+
 /* The slices of gw are added one after the other, or by several threads, which takes as long as 20 slices at first. */
 static double add_seconds(const cf_device *device, double slices) {
     return slices > 1.0 ? device->calibration->slice_seconds * fmin(slices, 20.0 + slices / 8.0) : 0.0;
@@ -149,6 +162,8 @@ void cf_fused_predict(const cf_layer *layer, const cf_device *device, int pass, 
                                                         ceil(groups / fmax(1.0, 20e3 / plane)), in, out, chunk));
     if (in * out == 1.0 && s[CF_X].basis[0] * s[CF_X].basis[1] == 1)
         whole.seconds = fmax(whole.seconds, rows * groups * points * line_operations / device->fused_flops);
+    if (in * out == 1.0)
+        whole.seconds *= padding_factor(layer, pass, strategy, points);
     cost[cf_cost_whole_passes[pass]] = whole;
     cost[pass == CF_PASS_WEIGHTS ? CF_STAGE_STORE_GW : CF_STAGE_LOAD_W] =
         cf_cost_weights(device, spectra, cf_cost_weight_bytes(layer, pass), number, points);

@@ -14,16 +14,25 @@ typedef struct cf_tensor_view {
     int type, unused;
 } cf_tensor_view;
 
-/* padding_fold.cuh. Each element gathers the padded positions that were filled from it, in increasing order. So the
- * result does not depend on timing. */
+/* padding_fold.cuh. Each element gathers the padded positions that were filled from it, in a fixed order. So the result
+ * does not depend on timing. */
+enum {
+    CF_FOLD_LOADS = 8 /* elements that a thread loads together */
+};
+
+/* A dimension of gx, and of the scratch with the padded gradient. Without padding, `padded` is `extent`. */
+typedef struct cf_fold_dimension {
+    long long extent, to, from; /* to, from: strides of gx and of the scratch */
+    int pad, padded;            /* padded index = index + pad; extent of the scratch */
+} cf_fold_dimension;
+
 typedef struct cf_fold_call {
-    cf_tensor_view gx;
-    const void *scratch;         /* [sample][channel of all groups][padded], or last: [sample][padded][channel] */
-    void *data;                  /* of gx */
-    long long pad[3], padded[3]; /* padded index = index + pad; extents of the scratch */
-    int mode;                    /* a conv_fft_padding */
-    int type;                    /* of the scratch */
-    int accumulate, last;
+    const void *scratch;
+    void *data;                     /* of gx */
+    cf_fold_dimension dimension[6]; /* the last two are not padded */
+    int mode;                       /* a conv_fft_padding */
+    int type, gx_type;              /* of the scratch, and of gx */
+    int accumulate, strip;          /* strip: elements of dimension[1] of a thread */
 } cf_fold_call;
 
 /* small_gemm.cuh. A thread computes one number of the result. Backward weights sums over rows, and a warp computes one

@@ -137,6 +137,7 @@ void cf_fold_make(const cf_layer *layer, const bool folds[3], int64_t groups, cf
         fold->pad[a] = axis->pad_before;
         fold->padded[a] += axis->pad_before + axis->pad_after;
     }
+    fold->row = fold->padded[2];
     *scratch = layer->x;
     scratch->dtype = layer->compute;
     scratch->axis_stride[2] = 1;
@@ -149,7 +150,7 @@ void cf_fold_make(const cf_layer *layer, const bool folds[3], int64_t groups, cf
 
 double cf_fold_bytes(const cf_fold_desc *fold, int64_t groups, int64_t samples) {
     return (double)samples * (double)groups * (double)fold->channels * (double)fold->padded[0] *
-           (double)fold->padded[1] * (double)fold->padded[2] * (double)cf_dtype_bytes(fold->scratch_dtype);
+           (double)fold->padded[1] * (double)fold->row * (double)cf_dtype_bytes(fold->scratch_dtype);
 }
 
 bool cf_weights_are_zeroed(const conv_fft_plan *plan) {

@@ -3,6 +3,7 @@
 #include "conv/spatial/spatial.h"
 
 #include "conv/gpu/slice_adder.h"
+#include "conv/plan/padded.h"
 #include "conv/spatial/call.h"
 #include "core/arith.h"
 #include "core/dtype.h"
@@ -279,7 +280,7 @@ void cf_spatial_set_problem(const cf_layer *layer, int pass, cf_spatial_config *
                            .weights = w->dtype,
                            .bias = cf_tensor_bias_dtype(&layer->y),
                            .mode = CONV_FFT_PAD_ZEROS,
-                           .last = cf_spatial_is_last(layer),
+                           .last = cf_layer_is_last(layer),
                            .own = (int)(data ? layer->in_channels : layer->out_channels),
                            .summed = (int)(data ? layer->out_channels : layer->in_channels),
                            .vector = 1,
@@ -303,7 +304,7 @@ void cf_spatial_set_problem(const cf_layer *layer, int pass, cf_spatial_config *
 }
 
 bool cf_spatial_has_pairs(const cf_layer *layer, bool any_alignment) {
-    return cf_spatial_is_last(layer) && is_depthwise(layer) && layer->groups % 2 == 0 && !any_alignment &&
+    return cf_layer_is_last(layer) && is_depthwise(layer) && layer->groups % 2 == 0 && !any_alignment &&
            is_even(layer, &layer->x) && is_even(layer, &layer->y);
 }
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Family `spatial`: what a plan needs of it. */
 #include "conv/gpu/device.h"
-#include "conv/plan/spectra.h"
+#include "conv/plan/padded.h"
 #include "conv/spatial/spatial.h"
 #include "core/arith.h"
 
@@ -19,8 +19,8 @@ static bool feasible(const cf_layer *layer, int pass, const cf_strategy *s, cons
     (void)s;
     cf_fold_desc fold;
     *why = "the gradient of the padded x is too large";
-    (void)cf_spatial_padded(layer, pass, false, &fold);
-    if (cf_spatial_folds(layer, pass) &&
+    (void)cf_layer_padded(layer, pass, false, &fold);
+    if (cf_layer_folds(layer, pass) &&
         cf_fold_bytes(&fold, layer->groups, layer->batch) > (double)CF_SPECTRUM_MAX_BYTES)
         return false;
     *why = "spatial computes kernels of up to 65536 taps, strides up to 1024, extents up to 2^24";
@@ -43,7 +43,7 @@ static bool runs_on(const cf_device *device, const cf_layer *layer, int pass, co
     if (has_own_convolutions(device))
         return true;
     cf_fold_desc fold;
-    const cf_layer padded = cf_spatial_padded(layer, pass, true, &fold);
+    const cf_layer padded = cf_layer_padded(layer, pass, true, &fold);
     if (!cf_spatial_serves(layer, why) || !cf_spatial_serves(&padded, why))
         return false;
     *why = "its tiles do not fit the shared memory or the registers of a block";
@@ -80,8 +80,8 @@ static conv_fft_status prepare(conv_fft_plan *plan, int pass) {
     if (!state)
         return cf_fail_memory(sizeof *state, "a spatial pass");
     plan->pass[pass].state = state;
-    state->layer = cf_spatial_padded(&plan->layer, pass, !has_own_convolutions(plan->device), &plan->pass[pass].fold);
-    if (cf_spatial_folds(&plan->layer, pass))
+    state->layer = cf_layer_padded(&plan->layer, pass, !has_own_convolutions(plan->device), &plan->pass[pass].fold);
+    if (cf_layer_folds(&plan->layer, pass))
         plan->pass[pass].gx_store = CF_GX_FOLDED;
     if (plan->layer.batch == 0)
         return CONV_FFT_SUCCESS;

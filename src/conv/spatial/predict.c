@@ -3,7 +3,7 @@
  * H100. */
 #include "conv/gpu/device.h"
 #include "conv/plan/cost/stage_cost.h"
-#include "conv/plan/spectra.h"
+#include "conv/plan/padded.h"
 #include "conv/spatial/spatial.h"
 #include "core/arith.h"
 #include "core/dtype.h"
@@ -53,10 +53,10 @@ void cf_spatial_predict(const cf_layer *layer, const cf_device *device, int pass
     (void)strategy;
     const cf_gpu *gpu = cf_gpu_of_layers(device);
     cf_fold_desc fold;
-    const cf_layer padded = cf_spatial_padded(layer, pass, gpu != NULL, &fold);
+    const cf_layer padded = cf_layer_padded(layer, pass, gpu != NULL, &fold);
     cf_spatial_config c;
     cf_stage_cost whole = cf_cost_definition(layer, pass);
-    if (cf_spatial_folds(layer, pass)) {
+    if (cf_layer_folds(layer, pass)) {
         const double bytes = cf_fold_bytes(&fold, layer->groups, layer->batch);
         cost[CF_STAGE_FOLD_GX] =
             cf_cost_of(device, 2.0 * bytes, bytes / (double)cf_dtype_bytes(layer->compute), device->flops);
@@ -77,7 +77,7 @@ double cf_spatial_saved_seconds(const cf_layer *layer, const cf_device *device, 
                                 const cf_strategy *weights) {
     const cf_gpu *gpu = cf_gpu_of_layers(device);
     cf_spatial_config c;
-    if (!gpu || layer->batch == 0 || cf_spatial_folds(layer, CF_PASS_DATA) ||
+    if (!gpu || layer->batch == 0 || cf_layer_folds(layer, CF_PASS_DATA) ||
         !cf_spatial_configure_walk(layer, CF_PASS_DATA, true, &gpu->properties, false, &c))
         return 0.0;
     const cf_stage_cost apart = cf_cost_gradients(layer, device, data, weights);

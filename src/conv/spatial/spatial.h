@@ -66,14 +66,6 @@ size_t cf_spatial_bytes(const cf_spatial_config *config);
 /* Whether the kernels for GPUs compute the pass; otherwise *why is a clause. */
 bool cf_spatial_serves(const cf_layer *layer, const char **why);
 
-/* padded.c. Whether a gradient of x is folded, because its padding is no zeros. */
-bool cf_spatial_folds(const cf_layer *layer, int pass);
-/* The layer whose pass is computed. If it is folded, x is the padded signal, dense and in the compute type, and *fold
- * is set. last: with channels last, so is the padded signal. */
-cf_layer cf_spatial_padded(const cf_layer *layer, int pass, bool last, cf_fold_desc *fold);
-/* Whether kernels for GPUs read x as channels last. */
-bool cf_spatial_is_last(const cf_layer *layer);
-
 /* The pass for a device that has convolutions of its own. */
 cf_convolution_desc cf_spatial_describe(const cf_layer *layer, int pass);
 
@@ -82,7 +74,7 @@ void cf_spatial_predict(const cf_layer *layer, const cf_device *device, int pass
 
 /* plan->pass[].state. The fold of a gradient of x is in plan->pass[]. */
 typedef struct cf_spatial_state {
-    cf_layer layer; /* cf_spatial_padded() */
+    cf_layer layer; /* cf_layer_padded() */
     cf_spatial_config config;
     struct cf_kernel *kernel, *add; /* add: NULL if there is one slice */
     cf_convolution *convolution;    /* of a device that has convolutions of its own */

@@ -79,21 +79,6 @@ template <class S> CF_DEVICE float old_number(const typename S::bits *p) {
         return float(S::number(__ldcg(p)));
 }
 
-/* The index of the element that padding puts at position i; -1: a zero. */
-template <int MODE> CF_DEVICE int padded_index(int i, int size) {
-    if (unsigned(i) < unsigned(size))
-        return i;
-    if (MODE == CIRCULAR) {
-        i %= size;
-        return i < 0 ? i + size : i;
-    }
-    if (MODE == REFLECT) {
-        i = i < 0 ? -i : 2 * (size - 1) - i;
-        return unsigned(i) < unsigned(size) ? i : -1;
-    }
-    return MODE == REPLICATE ? (i < 0 ? 0 : size - 1) : -1;
-}
-
 /* The index of the plane that output plane `out` reads by tap `tap`; -1: none. */
 template <class F> CF_DEVICE int plane_index(int out, int tap, int size) {
     constexpr cf_spatial_axis Z = F::DEPTH;

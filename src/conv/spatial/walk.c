@@ -2,6 +2,8 @@
 /* Depthwise layers with channels last whose threads walk down the rows (walk.cuh): which passes are computed so, and
  * how they are divided into blocks. */
 #include "conv/spatial/spatial.h"
+
+#include "conv/plan/padded.h"
 #include "core/arith.h"
 
 #include <math.h>
@@ -43,7 +45,7 @@ cf_layer cf_spatial_exchanged(const cf_layer *layer) {
 }
 
 static bool can_walk(const cf_layer *layer) {
-    return cf_spatial_is_last(layer) && layer->in_channels == 1 && layer->out_channels == 1 &&
+    return cf_layer_is_last(layer) && layer->in_channels == 1 && layer->out_channels == 1 &&
            is_trivial(&layer->axis[0]) && layer->axis[0].pad_before == 0 && layer->x.dtype == CONV_FFT_FP32 &&
            layer->y.dtype == CONV_FFT_FP32;
 }

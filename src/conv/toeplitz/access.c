@@ -32,3 +32,18 @@ void cf_toeplitz_set_whole(const cf_toeplitz_config *c, cf_toeplitz_access *a, i
     a->top = (int)top;
     a->left = (int)left;
 }
+
+/* Padding outside of the tile counts for no output. */
+void cf_toeplitz_set_padding(cf_toeplitz_config *c, const cf_axis *down, const cf_axis *across) {
+    cf_toeplitz_access *const a = &c->x;
+    if (c->mode == CONV_FFT_PAD_ZEROS || !a->whole)
+        return;
+    if (down->mode != CONV_FFT_PAD_ZEROS) {
+        a->above = (int)cf_min(down->pad_before, a->top);
+        a->below = (int)cf_min(down->pad_after, a->rows - a->top - a->height);
+    }
+    if (across->mode != CONV_FFT_PAD_ZEROS) {
+        a->before = (int)cf_min(across->pad_before, a->left);
+        a->behind = (int)cf_min(across->pad_after, a->numbers * a->units - a->left - a->breadth);
+    }
+}

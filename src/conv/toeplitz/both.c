@@ -18,8 +18,8 @@ static int tile_units(const cf_toeplitz_access *a) { return cf_toeplitz_tile_of(
 
 /* Signals with channels first, whose gradients have the same tiles in kernels of their own. B is in registers. */
 static bool have_same_tiles(const cf_toeplitz_config *data, const cf_toeplitz_config *weights) {
-    return data->line && weights->line && !data->last && !weights->last && !data->in_shared_memory &&
-           data->width == weights->width && data->warps == weights->warps &&
+    return weights->mode == CONV_FFT_PAD_ZEROS && data->line && weights->line && !data->last && !weights->last &&
+           !data->in_shared_memory && data->width == weights->width && data->warps == weights->warps &&
            data->tiles_across == weights->tiles_across && weights->planes == 1 && weights->shares == 1 &&
            weights->stride[1] == 1;
 }

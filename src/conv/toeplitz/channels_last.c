@@ -24,6 +24,9 @@ enum {
  * product, {signals, gradients of weights}, and for each tile of a row that is stored. From measurements on an H100. */
 static const double of_any_row[2] = {40, 150}, of_product[2] = {4.0, 4.2}, of_stored_tile = 15;
 
+/* Positions of the padding that are read. */
+static int64_t padding_of(const cf_axis *a) { return a->mode == CONV_FFT_PAD_ZEROS ? 0 : a->pad_before + a->pad_after; }
+
 static bool is_short_axis(const cf_axis *a) { return a->dilation == 1 || a->kernel == 1; }
 
 /* Positions of a row that two neighbouring outputs read, and the first one that output 0 may read. */
@@ -194,7 +197,7 @@ conv_fft_status cf_toeplitz_configure_in_place(const cf_layer *layer, const cf_g
             return cf_fail(CONV_FFT_NOT_SUPPORTED, "rows of a block take %lld bytes; a block has %lld",
                            (long long)c->shared, (long long)properties->shared_per_block);
     }
-    c->columns[0] = (int)cf_min(positions_of(c), data ? across->output : across->input);
+    c->columns[0] = (int)cf_min(positions_of(c), data ? across->output : across->input + padding_of(across));
     c->columns[1] = (int)cf_min(outputs_of(c), columns);
     set_grid(c, rows, properties);
     if (c->samples * rows > INT32_MAX / 2 || c->grid[0] > INT32_MAX || c->grid[1] > 65535)
@@ -214,15 +217,16 @@ void cf_toeplitz_print_in_place(const cf_toeplitz_config *c, bool adds, cf_text 
         cf_text_add(t, "static constexpr int ROW_PAD = %d, COLUMN_PAD = %d, ROW_STEP = %d, PACK = %d;\n", c->row_pad,
                     c->column_pad, c->row_step, c->pack);
     }
-    cf_text_add(t,
-                "static constexpr int KERNEL_Y = %d, KERNEL_X = %d, STRIDE_Y = %d, STRIDE_X = %d, OFFSET_Y = %d, "
-                "OFFSET_X = %d, STEPS = %d, TILES = %d, PARTS = %d, QUADS = %d, BATCH = %d, BUFFERS = %d, WIDTH = %d, "
-                "WIDTH_Y = "
-                "%d;\n"
-                "static constexpr bool TRANSPOSED = %d, ALIGNED = %d, SCALED = %d, FLIP = %d;\n};\n",
-                c->kernel[0], c->kernel[1], c->stride[0], c->stride[1], c->offset[0], c->offset[1], c->steps, c->tiles,
-                c->parts, c->quads, c->batch, c->buffers, c->columns[0], c->columns[1],
-                c->pass == CF_PASS_DATA && !c->small, c->aligned, c->scaled, c->pass == CF_PASS_DATA && c->small);
+    cf_text_add(
+        t,
+        "static constexpr int MODE = %d, KERNEL_Y = %d, KERNEL_X = %d, STRIDE_Y = %d, STRIDE_X = %d, OFFSET_Y = "
+        "%d, OFFSET_X = %d, STEPS = %d, TILES = %d, PARTS = %d, QUADS = %d, BATCH = %d, BUFFERS = %d, WIDTH = %d, "
+        "WIDTH_Y = "
+        "%d;\n"
+        "static constexpr bool TRANSPOSED = %d, ALIGNED = %d, SCALED = %d, FLIP = %d;\n};\n",
+        c->mode, c->kernel[0], c->kernel[1], c->stride[0], c->stride[1], c->offset[0], c->offset[1], c->steps, c->tiles,
+        c->parts, c->quads, c->batch, c->buffers, c->columns[0], c->columns[1], c->pass == CF_PASS_DATA && !c->small,
+        c->aligned, c->scaled, c->pass == CF_PASS_DATA && c->small);
     cf_text_add(t, "CF_TOEPLITZ_KERNEL(%s, %d, %d)\n", adds ? "toeplitz_add" : names[c->small][weights],
                 adds ? adder.sums * adder.shares : c->threads, adds ? 1 : c->resident);
 }

@@ -21,8 +21,8 @@
  *
  * The host prints F (channels_last.c) with: Storage, Weights, Bias, KERNEL_Y, KERNEL_X, STRIDE_Y, STRIDE_X, TRANSPOSED,
  * OFFSET_Y, OFFSET_X (TRANSPOSED: the tap by which the first output would read the first input), STEPS, TILES (of 32
- * outputs of a row, of a warp), PARTS (warps that share a row), QUADS, BATCH, BUFFERS, WIDTH and
- * WIDTH_Y (columns of x and y that a block can meet), ALIGNED, SCALED, and FLIP (false).
+ * outputs of a row, of a warp), PARTS (warps that share a row), QUADS, BATCH, BUFFERS, WIDTH and WIDTH_Y (columns of x
+ * and y that a block can meet), MODE (of padding, a conv_fft_padding), ALIGNED, SCALED, and FLIP (false).
  */
 #pragma once
 
@@ -103,7 +103,7 @@ template <class F> struct Segment {
 /* What a thread copies of each row: 16 bytes at `unit` in shared memory (-1: none), at byte `at` of the row in global
  * memory. WIDTH: the columns of the signal that the positions can have. Only ALIGNED signals are copied 16 bytes at a
  * time. */
-template <class F, int POSITIONS, int WIDTH, bool SPLIT, int THREADS> struct Pieces {
+template <class F, int POSITIONS, int WIDTH, bool SPLIT, int THREADS, int MODE> struct Pieces {
     static constexpr cf_toeplitz_row ROW = cf_toeplitz_row_of(POSITIONS, F::QUADS, SPLIT);
     static constexpr int COUNT = (WIDTH * ROW.units + THREADS - 1) / THREADS;
     int unit[COUNT], channels; /* channels: of the signal, from the first one of the block on */
@@ -111,11 +111,13 @@ template <class F, int POSITIONS, int WIDTH, bool SPLIT, int THREADS> struct Pie
     /* first: the column of the signal at position 0. channel: the first of the block. */
     CF_DEVICE Pieces(const cf_toeplitz_side &s, long long groups, long long channel, int first) {
         channels = groups - channel < 4 * F::QUADS ? int(groups - channel) : 4 * F::QUADS;
-        const int begin = cf_max_of(first, 0);
+        const int begin = MODE ? first : cf_max_of(first, 0);
         unroll<0, COUNT>([&](auto i) {
             const int piece = int(threadIdx.x) + i * THREADS, part = piece % ROW.units,
-                      column = begin + piece / ROW.units, position = column - first;
-            const bool there = position < POSITIONS && column < s.columns && 8 * part < channels;
+                      position = begin + piece / ROW.units - first,
+                      column = padded_index<MODE>(first + position, s.columns);
+            const bool there = piece < WIDTH * ROW.units && position < POSITIONS &&
+                               unsigned(column) < unsigned(s.columns) && 8 * part < channels;
             unit[i] = there ? cf_toeplitz_place(ROW, position) + part : -1;
             at[i] = 2u * unsigned(column * int(s.column_stride) + 8 * part);
         });
@@ -275,7 +277,7 @@ template <class F> struct LastWarp {
 template <class F> struct LastLoads {
     typedef Last<F> G;
     const cf_toeplitz_call &call;
-    const Pieces<F, G::POSITIONS, F::WIDTH, G::ADVANCE % 2 == 0, G::THREADS> pieces;
+    const Pieces<F, G::POSITIONS, F::WIDTH, G::ADVANCE % 2 == 0, G::THREADS, F::MODE> pieces;
     const SignalRows x;
     Segment<F> ahead;
     int next; /* the first row of the next batch, of segment `ahead` */
@@ -286,7 +288,7 @@ template <class F> struct LastLoads {
         if (ahead.count > 0) {
 #pragma unroll
             for (int k = 0; k < F::BATCH; ++k) {
-                const int row = ahead.input + next + k;
+                const int row = padded_index<F::MODE>(ahead.input + next + k, call.x.rows);
                 if (next + k < ahead.rows && unsigned(row) < unsigned(call.x.rows))
                     pieces.load(to + k * G::IN.size, x.row(ahead.x, row));
             }
@@ -304,7 +306,7 @@ template <class F> struct LastLoads {
 template <class F> struct LastStores {
     typedef Last<F> G;
     static constexpr int STAGED = F::BATCH * G::READY * G::OUT.size;
-    const Pieces<F, G::OUTPUTS, F::WIDTH_Y, true, G::THREADS> pieces;
+    const Pieces<F, G::OUTPUTS, F::WIDTH_Y, true, G::THREADS, 0> pieces;
     const SignalRows y;
     int staged, n; /* the buffer that is filled; the first row of inputs of its batch, or -1 */
     CF_DEVICE LastStores(const cf_toeplitz_call &c, long long block, int left)
@@ -367,7 +369,7 @@ template <class F> CF_DEVICE void toeplitz_last(const cf_toeplitz_call &call) {
                     before = slot;
                     slot = slot == LAST_SLOT ? 0 : slot + SLOT;
                 }
-                if (unsigned(now.input + n) < unsigned(call.x.rows))
+                if (F::MODE || unsigned(now.input + n) < unsigned(call.x.rows))
                     sums.template add<N>(rows + 2 * K * G::IN.size, warp.first, warp.b);
                 unroll<0, G::READY>([&](auto j) {
                     constexpr int R = G::last_tap(decltype(j)::value);

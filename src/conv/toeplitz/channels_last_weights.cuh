@@ -98,8 +98,8 @@ template <class F> struct LastWeightLoads {
     typedef LastWeights<F> G;
     static constexpr int THREADS = 32 * G::WARPS, OF_X = F::BATCH * G::IN.size;
     const cf_toeplitz_call &call;
-    const Pieces<F, G::POSITIONS, F::WIDTH, G::SX % 2 == 0, THREADS> of_x;
-    const Pieces<F, G::OUTPUTS, F::WIDTH_Y, false, THREADS> of_gy;
+    const Pieces<F, G::POSITIONS, F::WIDTH, G::SX % 2 == 0, THREADS, F::MODE> of_x;
+    const Pieces<F, G::OUTPUTS, F::WIDTH_Y, false, THREADS, 0> of_gy;
     const SignalRows x, gy;
     Segment<F> ahead;
     int next; /* the first row of the next batch, of segment `ahead` */
@@ -110,7 +110,7 @@ template <class F> struct LastWeightLoads {
         if (ahead.count > 0) {
 #pragma unroll
             for (int k = 0; k < F::BATCH; ++k) {
-                const int n = next + k, row = ahead.input + n;
+                const int n = next + k, row = padded_index<F::MODE>(ahead.input + n, call.x.rows);
                 if (n < ahead.rows && unsigned(row) < unsigned(call.x.rows))
                     of_x.load(to + k * G::IN.size, x.row(ahead.x, row));
                 if (n % G::SY == 0 && n / G::SY < ahead.count)
@@ -166,7 +166,7 @@ template <class F> CF_DEVICE void toeplitz_last_weights(const cf_toeplitz_call &
                 }
                 if constexpr (N % G::SY == 0)
                     sums.read(Int<N / G::SY % G::LIVE>(), n / G::SY < now.count, rows + (OF_X + K * G::GY.size), gy_at);
-                if (unsigned(now.input + n) < unsigned(call.x.rows))
+                if (F::MODE || unsigned(now.input + n) < unsigned(call.x.rows))
                     sums.template add<N>(rows + K * G::IN.size, x_at);
             });
             links += UNROLLED * F::TILES;

@@ -3,6 +3,7 @@
 #include "conv/toeplitz/toeplitz.h"
 
 #include "conv/gpu/slice_adder.h"
+#include "conv/plan/padded.h"
 #include "conv/toeplitz/call.h"
 #include "core/arith.h"
 #include "core/dtype.h"
@@ -52,7 +53,12 @@ static bool fits_int(const cf_axis *a, const cf_tensor *t) {
     return reach < INT32_MAX;
 }
 
-bool cf_toeplitz_serves(const cf_layer *layer, int pass, const char **why) {
+/* The padding of planes. */
+static conv_fft_padding mode_of(const cf_layer *layer) {
+    return layer->axis[1].mode != CONV_FFT_PAD_ZEROS ? layer->axis[1].mode : layer->axis[2].mode;
+}
+
+static bool serves(const cf_layer *layer, int pass, const char **why) {
     *why = "toeplitz computes layers of single channels in FP32, FP16 and BF16";
     if (layer->in_channels != 1 || layer->out_channels != 1 || layer->compute != CONV_FFT_FP32)
         return false;
@@ -60,12 +66,9 @@ bool cf_toeplitz_serves(const cf_layer *layer, int pass, const char **why) {
     if (pass != CF_PASS_WEIGHTS && is_short(layer->x.dtype) && layer->w.dtype == CONV_FFT_FP32 &&
         layer->problem.math != CONV_FFT_MATH_HALF)
         return false;
-    *why = "toeplitz computes layers padded by zeros, without dilation";
+    *why = "toeplitz computes layers without dilation";
     for (int a = 1; a < 3; ++a)
         if (layer->axis[a].dilation != 1 && layer->axis[a].kernel > 1)
-            return false;
-    for (int a = 1; a < 3; ++a)
-        if (layer->axis[a].mode != CONV_FFT_PAD_ZEROS)
             return false;
     *why = "toeplitz computes gradients of x with a stride in 16 bits";
     if (pass == CF_PASS_DATA && !is_short(layer->x.dtype) &&
@@ -89,6 +92,19 @@ bool cf_toeplitz_serves(const cf_layer *layer, int pass, const char **why) {
         return false;
     /* An axis whose only output reads padding is not trivial. */
     return (is_trivial(&layer->axis[0]) && layer->axis[0].pad_before == 0) || cf_toeplitz_serves_volumes(layer, why);
+}
+
+bool cf_toeplitz_serves(const cf_layer *layer, int pass, const char **why) {
+    cf_fold_desc fold;
+    const cf_layer padded = cf_layer_padded_alike(layer, pass, &fold);
+    const bool through_memory = cf_layer_folds(layer, pass) && !cf_toeplitz_folds_planes(layer, pass);
+    *why = "toeplitz rounds the gradient of the padded x to 16 bits, which math HALF allows";
+    if (through_memory && is_short(layer->x.dtype) && layer->problem.math != CONV_FFT_MATH_HALF)
+        return false;
+    *why = "the gradient of the padded x is too large";
+    if (through_memory && cf_fold_bytes(&fold, layer->groups, layer->batch) > (double)CF_SPECTRUM_MAX_BYTES)
+        return false;
+    return serves(&padded, pass, why);
 }
 
 /* ----------------------------------------------------------------------------------------------------------- tiles */
@@ -173,7 +189,8 @@ static void set_signal_tiles(cf_toeplitz_config *c, int64_t rows, int64_t column
 static int fragments_of(const cf_toeplitz_config *c) { return c->kernel[0] * c->steps * c->up[1] * c->terms; }
 
 static int64_t signal_bytes(const cf_toeplitz_config *c) {
-    const int64_t out = (int64_t)((16 * c->warps * cf_toeplitz_out_pitch(c->blocks, c->x.numbers)) | 1) *
+    const int rows = 16 * c->warps * (c->folded ? c->up[0] : 1);
+    const int64_t out = (int64_t)((rows * cf_toeplitz_out_pitch(c->blocks, c->folded ? 4 : c->x.numbers)) | 1) *
                         CF_TOEPLITZ_UNIT,
                   fragments = c->in_shared_memory ? (int64_t)fragments_of(c) * 256 : 0;
     return c->planes * ((c->last ? 1 : 2) * tile_bytes(&c->x) + out) + fragments * (c->last ? c->planes : 1);
@@ -232,17 +249,27 @@ static conv_fft_status set_grid(cf_toeplitz_config *c, const cf_gpu_properties *
                : CONV_FFT_SUCCESS;
 }
 
-static conv_fft_status configure_planes(const cf_layer *layer, int pass, const cf_gpu_properties *properties,
-                                        bool any_alignment, cf_toeplitz_config *config) {
+/* Small blocks wait least at barriers. Fragments in shared memory serve several planes. */
+static int planes_of(const cf_toeplitz_config *c) {
+    if (c->last)
+        return c->groups > 8 && c->shares < 2 ? 16 : 8;
+    return c->pass != CF_PASS_WEIGHTS && c->in_shared_memory ? (int)cf_max(1, cf_min(c->samples, 4 / c->warps)) : 1;
+}
+
+/* The pass of `layer`. own: the layer whose gradient of x is folded in the kernel; otherwise the same. */
+static conv_fft_status configure_planes(const cf_layer *own, const cf_layer *layer, int pass,
+                                        const cf_gpu_properties *properties, bool any_alignment,
+                                        cf_toeplitz_config *config) {
     const bool data = pass == CF_PASS_DATA, weights = pass == CF_PASS_WEIGHTS;
     const cf_axis *down = &layer->axis[1], *across = &layer->axis[2];
-    const cf_tensor *read = data ? &layer->y : &layer->x, *written = data ? &layer->x : &layer->y,
+    const cf_tensor *read = data ? &layer->y : &layer->x, *written = data ? &own->x : &layer->y,
                     *w = weights ? &layer->gw : &layer->w;
     cf_toeplitz_config c = {
         .pass = pass,
         .dtype = layer->x.dtype,
         .weights = w->dtype,
         .bias = cf_tensor_bias_dtype(&layer->y),
+        .mode = mode_of(layer),
         .last = layout_of(layer, &layer->x) == 2,
         .line = is_trivial(down) && down->pad_before == 0,
         .scaled = !weights && w->dtype == CONV_FFT_FP32 && layer->x.dtype == CONV_FFT_FP16,
@@ -252,7 +279,8 @@ static conv_fft_status configure_planes(const cf_layer *layer, int pass, const c
         .tiles_across = 1,
         .terms = terms_of(layer),
         .samples = layer->batch,
-        .groups = layer->groups};
+        .groups = layer->groups,
+        .folded = own != layer};
     const int64_t row_pad = cf_toeplitz_pad(down, data), column_pad = cf_toeplitz_pad(across, data),
                   rows = data ? down->input : down->output, columns = data ? across->input : across->output;
     c.x.numbers = c.y.numbers = cf_toeplitz_numbers(layer->x.dtype);
@@ -260,7 +288,7 @@ static conv_fft_status configure_planes(const cf_layer *layer, int pass, const c
         *config = c;
         return cf_toeplitz_configure_in_place(layer, properties, any_alignment, config);
     }
-    if (cf_toeplitz_configure_small(layer, properties, any_alignment, &c, config) ||
+    if ((!c.folded && cf_toeplitz_configure_small(layer, properties, any_alignment, &c, config)) ||
         cf_toeplitz_configure_lines_last(layer, properties, any_alignment, &c, config))
         return CONV_FFT_SUCCESS;
     c.x.granule = cf_toeplitz_granule(layer, read, c.last, data ? down->output : down->input, any_alignment);
@@ -272,13 +300,10 @@ static conv_fft_status configure_planes(const cf_layer *layer, int pass, const c
     (weights ? set_weight_tiles : set_signal_tiles)(&c, rows, columns);
     cf_toeplitz_set_whole(&c, &c.x, data ? down->output : down->input, data ? across->output : across->input, c.row_pad,
                           c.column_pad);
+    cf_toeplitz_set_padding(&c, down, across);
     if (weights)
         cf_toeplitz_set_whole(&c, &c.y, rows, columns, 0, 0);
-    /* Small blocks wait least at barriers. Fragments in shared memory serve several planes. */
-    c.planes = c.last                           ? (c.groups > 8 && c.shares < 2 ? 16 : 8)
-               : !weights && c.in_shared_memory ? (int)cf_max(1, cf_min(c.samples, 4 / c.warps))
-                                                : 1;
-    for (;; c.planes /= 2) {
+    for (c.planes = planes_of(&c);; c.planes /= 2) {
         c.shared = weights ? weight_bytes(&c) : signal_bytes(&c);
         c.threads = 32 * c.planes * c.warps * (weights ? c.shares : 1);
         if (c.shared <= properties->shared_per_block && c.threads <= 32 * MAX_WARPS)
@@ -295,8 +320,15 @@ static conv_fft_status configure_planes(const cf_layer *layer, int pass, const c
 
 conv_fft_status cf_toeplitz_configure(const cf_layer *layer, int pass, const cf_gpu_properties *properties,
                                       bool any_alignment, cf_toeplitz_config *config) {
-    return (is_trivial(&layer->axis[0]) ? configure_planes : cf_toeplitz_configure_volumes)(layer, pass, properties,
-                                                                                            any_alignment, config);
+    cf_fold_desc fold;
+    const cf_layer padded = cf_layer_padded_alike(layer, pass, &fold);
+    if (!is_trivial(&layer->axis[0]))
+        return cf_toeplitz_configure_volumes(&padded, pass, properties, any_alignment, config);
+    const bool folded = cf_toeplitz_folds_planes(layer, pass);
+    CF_FORWARD(configure_planes(folded ? layer : &padded, &padded, pass, properties, any_alignment, config));
+    if (folded)
+        config->fold = fold;
+    return CONV_FFT_SUCCESS;
 }
 
 size_t cf_toeplitz_bytes(const cf_toeplitz_config *c) {
@@ -325,13 +357,14 @@ static int resident_blocks(const cf_toeplitz_config *c) {
 
 static const char *word_of(bool value) { return value ? "true" : "false"; }
 
-static void add_access(const char *name, const cf_toeplitz_access *a, cf_text *t) {
+static void add_access(const char *name, const cf_toeplitz_access *a, int mode, cf_text *t) {
     cf_text_add(t,
                 "struct %s {\nstatic constexpr int NUMBERS = %d, ROWS = %d, UNITS = %d, STEP = %d, GRANULE = "
-                "%d;\nstatic constexpr bool "
-                "WHOLE = %s;\nstatic constexpr int HEIGHT = %d, BREADTH = %d, TOP = %d, LEFT = %d;\n};\n",
-                name, a->numbers, a->rows, a->units, a->step, a->granule, word_of(a->whole), a->height, a->breadth,
-                a->top, a->left);
+                "%d, MODE = %d;\nstatic constexpr bool "
+                "WHOLE = %s;\nstatic constexpr int HEIGHT = %d, BREADTH = %d, TOP = %d, LEFT = %d, ABOVE = %d, BELOW = "
+                "%d, BEFORE = %d, BEHIND = %d;\n};\n",
+                name, a->numbers, a->rows, a->units, a->step, a->granule, mode, word_of(a->whole), a->height,
+                a->breadth, a->top, a->left, a->above, a->below, a->before, a->behind);
 }
 
 /* The constants and the entry point of a kernel of tiles. */
@@ -348,9 +381,11 @@ static void print_tiles(const cf_toeplitz_config *c, bool adds, cf_text *t) {
                 "%d, WARPS = %d, PLANES = %d, GRANULE = %d;\n",
                 c->terms, c->kernel[0], c->kernel[1], c->stride[0], c->stride[1], c->up[0], c->up[1], c->lead,
                 c->lead_y, c->width, c->warps, c->planes, c->y.granule);
-    cf_text_add(t, "static constexpr bool LAST = %s, LINE = %s, FLIP = %s, SHARED = %s, SCALED = %s;\n",
+    cf_text_add(t, "static constexpr bool LAST = %s, LINE = %s, FLIP = %s, SHARED = %s, SCALED = %s, FOLDED = %s;\n",
                 word_of(c->last), word_of(c->line), word_of(c->pass == CF_PASS_DATA), word_of(c->in_shared_memory),
-                word_of(c->scaled));
+                word_of(c->scaled), word_of(c->folded));
+    if (c->folded)
+        cf_toeplitz_print_fold(&c->fold, t);
     if (c->depths)
         cf_text_add(
             t, "static constexpr int KERNEL_Z = %d, ACROSS = %d;\nstatic constexpr long long OUT_ROW = %lld;\n};\n",
@@ -384,9 +419,9 @@ conv_fft_status cf_toeplitz_source(const cf_toeplitz_config *c, bool adds, cf_so
     char tail[4096];
     cf_text t = {tail, sizeof tail, 0};
     if (c->x.rows > 0) /* the kernel has tiles */
-        add_access("TileX", &c->x, &t);
+        add_access("TileX", &c->x, (int)c->mode, &t);
     if (c->x.rows > 0 && weights)
-        add_access("TileY", &c->y, &t);
+        add_access("TileY", &c->y, CONV_FFT_PAD_ZEROS, &t);
     cf_text_add(&t, "struct Problem {\ntypedef %s Storage;\ntypedef %s Weights;\ntypedef %s Bias;\n",
                 cf_storage_name(c->dtype), cf_storage_name(c->weights), cf_storage_name(c->bias));
     if (adds)

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Family `toeplitz`: what a plan needs of it. */
 #include "conv/gpu/device.h"
+#include "conv/plan/padded.h"
 #include "conv/toeplitz/toeplitz.h"
+#include "core/arith.h"
 
 #include <stdlib.h>
 
@@ -53,6 +55,9 @@ static conv_fft_status prepare(conv_fft_plan *plan, int pass) {
     if (!state)
         return cf_fail_memory(sizeof *state, "a Toeplitz pass");
     plan->pass[pass].state = state;
+    state->layer = cf_layer_padded_alike(&plan->layer, pass, &plan->pass[pass].fold);
+    if (cf_layer_folds(&plan->layer, pass) && !cf_toeplitz_folds_planes(&plan->layer, pass))
+        plan->pass[pass].gx_store = CF_GX_FOLDED;
     if (plan->layer.batch == 0)
         return CONV_FFT_SUCCESS;
     if (pass == CF_PASS_WEIGHTS)
@@ -99,9 +104,13 @@ static void release(conv_fft_plan *plan, int pass) {
 static cf_workspace workspace(const conv_fft_plan *plan, int set, int64_t rows) {
     cf_workspace ws = {.rows = rows};
     const cf_toeplitz_state *state = plan->pass[CF_PASS_WEIGHTS].state;
-    const size_t bytes = !(set & CONV_FFT_BACKWARD_WEIGHTS) || !state ? 0
-                         : set == CONV_FFT_BACKWARD && state->both    ? cf_toeplitz_bytes(&state->both->weights)
-                                                                      : cf_toeplitz_bytes(&state->config);
+    const cf_pass_plan *const data = &plan->pass[CF_PASS_DATA];
+    size_t bytes = !(set & CONV_FFT_BACKWARD_WEIGHTS) || !state ? 0
+                   : set == CONV_FFT_BACKWARD && state->both    ? cf_toeplitz_bytes(&state->both->weights)
+                                                                : cf_toeplitz_bytes(&state->config);
+    if ((set & CONV_FFT_BACKWARD_DATA) && data->gx_store == CF_GX_FOLDED)
+        bytes =
+            (size_t)cf_max((int64_t)bytes, (int64_t)cf_fold_bytes(&data->fold, plan->layer.groups, plan->layer.batch));
     if (bytes > 0)
         ws.bytes = bytes + CF_WORKSPACE_SLACK;
     return ws;

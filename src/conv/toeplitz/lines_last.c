@@ -87,8 +87,8 @@ bool cf_toeplitz_configure_lines_last(const cf_layer *layer, const cf_gpu_proper
     const bool data = c.pass == CF_PASS_DATA, weights = c.pass == CF_PASS_WEIGHTS;
     const cf_axis *const across = &layer->axis[2];
     const int64_t columns = data ? across->input : across->output;
-    if (!c.line || !c.last || across->stride != 1 || across->kernel > MAX_TAPS || any_alignment ||
-        layer->groups % EIGHT != 0 || !has_units(layer, &layer->x) || !has_units(layer, &layer->y))
+    if (!c.line || !c.last || c.mode != CONV_FFT_PAD_ZEROS || across->stride != 1 || across->kernel > MAX_TAPS ||
+        any_alignment || layer->groups % EIGHT != 0 || !has_units(layer, &layer->x) || !has_units(layer, &layer->y))
         return false;
     c.aligned = true;
     c.column_pad = (int)cf_toeplitz_pad(across, data);

@@ -20,7 +20,8 @@ enum {
 
 static bool is_small(const cf_layer *layer, const cf_toeplitz_config *c) {
     const bool weights = c->pass == CF_PASS_WEIGHTS;
-    if (!c->aligned || layer->batch < MIN_SAMPLES || c->stride[0] != 1 || c->stride[1] != 1)
+    if (!c->aligned || c->mode != CONV_FFT_PAD_ZEROS || layer->batch < MIN_SAMPLES ||
+        (c->pass != CF_PASS_FORWARD && (c->stride[0] != 1 || c->stride[1] != 1)))
         return false;
     for (int a = 1; a < 3; ++a) {
         const int64_t most = a == 1 ? MAX_ROWS : MAX_COLUMNS;
@@ -29,13 +30,14 @@ static bool is_small(const cf_layer *layer, const cf_toeplitz_config *c) {
     }
     /* All outputs meet the signal, and y fits in the place of x. */
     return c->row_pad >= 0 && c->column_pad >= 0 && c->row_pad < c->kernel[0] &&
-           c->y.height - 1 - c->row_pad < c->x.height &&
+           (c->y.height - 1) * c->stride[0] - c->row_pad < c->x.height &&
            (weights || (c->y.height <= c->x.height && c->y.breadth <= c->x.breadth));
 }
 
 /* Positions from row to row, so that the zeros between two rows serve both. */
 static int row_step_of(const cf_toeplitz_config *c) {
-    const int step = cf_max(c->x.breadth + c->column_pad, c->y.breadth + c->kernel[1] - 1 - c->column_pad);
+    const int step =
+        cf_max(c->x.breadth + c->column_pad, (c->y.breadth - 1) * c->stride[1] + c->kernel[1] - c->column_pad);
     return (int)cf_round_up(step, 2);
 }
 
@@ -48,7 +50,8 @@ static int64_t bytes_of(const cf_toeplitz_config *c) {
                (2 * c->loaded * (cf_toeplitz_row_of(above + of_row - 1 + 2 * pairs, c->quads, false).size + y.size) +
                 c->quads / 2 * c->parts * c->kernel[0] * pairs * 4);
     return (int64_t)CF_TOEPLITZ_UNIT * 2 * c->loaded *
-           cf_toeplitz_row_of(above + cf_toeplitz_positions(2 * of_row, 2, c->steps), c->quads, true).size;
+           cf_toeplitz_row_of(above + cf_toeplitz_positions(2 * of_row, 2 * c->stride[1], c->steps), c->quads, true)
+               .size;
 }
 
 /* Registers of a thread, about. */
@@ -67,7 +70,8 @@ double cf_toeplitz_cycles_small_in_place(const cf_toeplitz_config *c, double mul
     double rows = 0; /* of x and y that meet */
     for (int r = 0; r < c->kernel[0]; ++r)
         for (int n = 0; n < c->x.height; ++n)
-            rows += n + c->row_pad - r >= 0 && n + c->row_pad - r < c->y.height;
+            rows += n + c->row_pad - r >= 0 && (n + c->row_pad - r) % c->stride[0] == 0 &&
+                    (n + c->row_pad - r) / c->stride[0] < c->y.height;
     const double blocks = ceil((double)(c->grid[0] * c->grid[1]) / multiprocessors),
                  items = ceil((double)c->samples / (double)(c->loaded * c->grid[1])),
                  products = rows * (weights ? (c->kernel[1] + 1) / 2 * (c->parts * c->quads / 2) : c->steps * c->quads);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Small planes with channels last: y from x, or gx from gy. Planes have at most 16 columns, and no stride. The products
+ * Small planes with channels last: y from x, or without stride gx from gy. Planes have at most 16 columns. The products
  * are those of channels_last.cuh. A product has 32 outputs, which are a row of PACK samples: 16 columns of two samples,
  * or eight columns of four.
  *
@@ -55,17 +55,24 @@ template <class F, class S, int FIRST, int STEP, int POSITIONS, bool SPLIT> stru
 };
 
 template <class F> struct PlanesInPlace {
-    static constexpr int KY = F::KERNEL_Y, PAIRS = 16 / F::PACK, /* of outputs of a row of a sample */
+    static constexpr int KY = F::KERNEL_Y, SY = F::STRIDE_Y, LIVE = Last<F>::LIVE, ADVANCE = Last<F>::ADVANCE,
+                         PAIRS = 16 / F::PACK, /* of outputs of a row of a sample */
         THREADS = 32 * F::QUADS,
-                         POSITIONS = (F::X::ROWS - 1) * F::ROW_STEP + cf_toeplitz_positions(2 * PAIRS, 2, F::STEPS);
+                         POSITIONS =
+                             (F::X::ROWS - 1) * F::ROW_STEP + cf_toeplitz_positions(2 * PAIRS, ADVANCE, F::STEPS);
     typedef PlacedPlanes<F, typename F::X, F::COLUMN_PAD, F::ROW_STEP, POSITIONS, true> In;
     typedef PlacedPlanes<F, typename F::Y, F::COLUMN_PAD, F::ROW_STEP, POSITIONS, true> Out;
     static constexpr cf_toeplitz_row ROW = In::ROW;
     static constexpr int BUFFER = F::PACK * ROW.size;
 
+    /* The row of y to which row n of x adds by kernel row r; -1: none. */
+    static constexpr CF_DEVICE int row_of(int n, int r) {
+        const int row = n + F::ROW_PAD - r;
+        return row >= 0 && row % SY == 0 && row / SY < F::Y::ROWS ? row / SY : -1;
+    }
     /* Row q of y is complete after this row of x. */
-    static constexpr CF_DEVICE int last_row(int q) { return cf_min_of(F::X::ROWS - 1, q - F::ROW_PAD + KY - 1); }
-    static constexpr CF_DEVICE bool is_first_row(int n, int q) { return n == cf_max_of(0, q - F::ROW_PAD); }
+    static constexpr CF_DEVICE int last_row(int q) { return cf_min_of(F::X::ROWS - 1, SY * q - F::ROW_PAD + KY - 1); }
+    static constexpr CF_DEVICE bool is_first_row(int n, int q) { return n == cf_max_of(0, SY * q - F::ROW_PAD); }
 
     /* Of both halves of a product: the sample of this lane, its pair of outputs, and the places of its first positions
      * that are 1 and 2 apart, in words of eight bytes. */
@@ -77,7 +84,7 @@ template <class F> struct PlanesInPlace {
             own[half] = (g + 8 * half) / PAIRS;
             for (int d = 1; d <= 2; ++d)
                 first[half][d - 1] =
-                    2 * (own[half] * ROW.size + cf_toeplitz_place(ROW, 2 * (g % PAIRS) + d * t)) + quad;
+                    2 * (own[half] * ROW.size + cf_toeplitz_place(ROW, ADVANCE * (g % PAIRS) + d * t)) + quad;
         }
     }
 
@@ -97,17 +104,17 @@ template <class F> struct PlanesInPlace {
 
     /* Adds the products of row N of x to the rows of y that it meets. Sums that begin are set before. */
     template <int N>
-    CF_DEVICE void add(float (&sum)[KY][1][4], const unsigned (&a)[F::STEPS][4], const LastWarp<F> &warp) const {
+    CF_DEVICE void add(float (&sum)[LIVE][1][4], const unsigned (&a)[F::STEPS][4], const LastWarp<F> &warp) const {
         unroll<0, KY>([&](auto r) {
-            constexpr int Q = N + F::ROW_PAD - decltype(r)::value;
-            if constexpr (Q >= 0 && Q < F::Y::ROWS && is_first_row(N, Q))
-                unroll<0, 4>([&](auto k) { sum[Q % KY][0][k] = F::SCALED ? 0.0f : warp.bias[k % 2]; });
+            constexpr int Q = row_of(N, decltype(r)::value);
+            if constexpr (Q >= 0 && is_first_row(N, Q))
+                unroll<0, 4>([&](auto k) { sum[Q % LIVE][0][k] = F::SCALED ? 0.0f : warp.bias[k % 2]; });
         });
         unroll<0, F::STEPS>([&](auto j) {
             unroll<0, KY>([&](auto r) {
-                constexpr int Q = N + F::ROW_PAD - decltype(r)::value;
-                if constexpr (Q >= 0 && Q < F::Y::ROWS)
-                    multiply_tile<typename F::Storage>(sum[Q % KY][0], a[j], warp.b[r][j][0], warp.b[r][j][1]);
+                constexpr int Q = row_of(N, decltype(r)::value);
+                if constexpr (Q >= 0)
+                    multiply_tile<typename F::Storage>(sum[Q % LIVE][0], a[j], warp.b[r][j][0], warp.b[r][j][1]);
             });
         });
     }
@@ -160,7 +167,7 @@ template <class F> CF_DEVICE void planes_in_place(const cf_toeplitz_call &call) 
         load(sample + step, G::BUFFER - buffer);
         const smem<uint4> planes = memory + buffer;
         const smem<const uint2> rows = smem_cast<const uint2>(planes);
-        float sum[G::KY][1][4];
+        float sum[G::LIVE][1][4];
         unsigned a[2][F::STEPS][4];
         lane.template read<0>(a[0], rows);
         unroll<0, F::X::ROWS>([&](auto n) {
@@ -173,10 +180,10 @@ template <class F> CF_DEVICE void planes_in_place(const cf_toeplitz_call &call) 
                 constexpr int Q = decltype(q)::value;
                 if constexpr (G::last_row(Q) == N) {
                     if (F::SCALED)
-                        warp.scale(sum[Q % G::KY]);
+                        warp.scale(sum[Q % G::LIVE]);
                     if (call.accumulate)
-                        lane.add_old(call, warp, sum[Q % G::KY], sample, Q);
-                    lane.template put<Q>(smem_cast<unsigned>(planes), out, sum[Q % G::KY]);
+                        lane.add_old(call, warp, sum[Q % G::LIVE], sample, Q);
+                    lane.template put<Q>(smem_cast<unsigned>(planes), out, sum[Q % G::LIVE]);
                 }
             });
         });

@@ -3,6 +3,7 @@
  * measurements on an H100. */
 #include "conv/gpu/device.h"
 #include "conv/plan/cost/stage_cost.h"
+#include "conv/plan/padded.h"
 #include "conv/toeplitz/toeplitz.h"
 #include "core/arith.h"
 #include "core/dtype.h"
@@ -20,6 +21,11 @@ static const double line_copies = 1.5, line_products = 0.5;
  * a multiprocessor idle more often than lines: a factor for their rows, and cycles for each term of a warp of gw. */
 static const double tf32 = 1.4, chain = 2.5, operand = 0.6, term = 1.4, idle_rows = 1.5, gw_idle_rows = 1.15,
                     gw_idle = 140.0;
+
+/* Padding modes: cycles for the padding of a whole plane, shared by its warps, or for each row of another tile, which
+ * has borders that are loaded element by element; {signals, gradients of weights}. And for each element of a plane that
+ * is folded in its block. */
+static const double padded_plane = 350.0, padded_row[2] = {31.0, 67.0}, folded_element = 0.2;
 
 enum {
     WARPS = 8 /* that planes need on a multiprocessor */
@@ -78,8 +84,17 @@ static double fp32_product_cycles(const cf_toeplitz_config *c, const cf_gpu_prop
            (c->line ? 1.1 : idle_rows);
 }
 
+static double padding_cycles(const cf_toeplitz_config *c) {
+    if (c->folded)
+        return folded_element * (double)(c->fold.size[1] * c->fold.size[2]);
+    if (c->mode == CONV_FFT_PAD_ZEROS)
+        return 0.0;
+    return c->x.whole ? padded_plane / c->warps : padded_row[c->pass == CF_PASS_WEIGHTS] * c->x.rows;
+}
+
 static double tile_cycles(const cf_toeplitz_config *c, const cf_gpu_properties *p) {
-    const double products = c->dtype == CONV_FFT_FP32 ? fp32_product_cycles(c, p) : product_cycles(c);
+    const double products = (c->dtype == CONV_FFT_FP32 ? fp32_product_cycles(c, p) : product_cycles(c)) +
+                            (c->last ? 0.0 : padding_cycles(c));
     if (c->pass == CF_PASS_WEIGHTS)
         return plane + copies(c, &c->x) + copies(c, &c->y) + products;
     const double stores = c->warps * 16.0 * c->width * c->up[0];
@@ -106,13 +121,20 @@ void cf_toeplitz_predict(const cf_layer *layer, const cf_device *device, int pas
     (void)strategy;
     const cf_gpu *gpu = cf_gpu_of_layers(device);
     cf_toeplitz_config c;
-    cf_stage_cost whole = cf_cost_definition(layer, pass);
+    cf_fold_desc fold;
+    const cf_layer padded = cf_layer_padded_alike(layer, pass, &fold);
+    const bool folded = cf_toeplitz_folds_planes(layer, pass);
+    cf_stage_cost whole = cf_cost_definition(folded ? layer : &padded, pass);
+    if (cf_layer_folds(layer, pass) && !folded) {
+        const double bytes = cf_fold_bytes(&fold, layer->groups, layer->batch);
+        cost[CF_STAGE_FOLD_GX] = cf_cost_of(device, 2.0 * bytes, 0.0, 1.0);
+    }
     whole.seconds = cf_cost_of(device, whole.bytes, 0.0, 1.0).seconds;
     if (gpu && layer->batch > 0 &&
         cf_toeplitz_configure(layer, pass, &gpu->properties, false, &c) == CONV_FFT_SUCCESS) {
         const double clock = clock_of(gpu), processors = (double)gpu->properties.multiprocessors;
         if (c.in_place)
-            whole.seconds += cf_toeplitz_cycles_in_place(layer, &c, processors) / clock;
+            whole.seconds += cf_toeplitz_cycles_in_place(&padded, &c, processors) / clock;
         else if (c.aligned)
             whole.seconds =
                 fmax(whole.seconds, device->stage_seconds + cf_toeplitz_cycles_lines_last(&c, processors) / clock);

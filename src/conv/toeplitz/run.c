@@ -74,8 +74,7 @@ static conv_fft_status add_slices(const cf_kernel *add, const cf_toeplitz_config
 }
 
 /* The arguments of a pass. */
-static cf_toeplitz_call call_of(const conv_fft_plan *plan, const cf_toeplitz_config *config, const cf_call *c) {
-    const cf_layer *layer = &plan->layer;
+static cf_toeplitz_call call_of(const cf_layer *layer, const cf_toeplitz_config *config, const cf_call *c) {
     const bool data = config->pass == CF_PASS_DATA, weights = config->pass == CF_PASS_WEIGHTS,
                forward = config->pass == CF_PASS_FORWARD;
     const cf_axis *a = &layer->axis[1];
@@ -100,7 +99,7 @@ static cf_toeplitz_call call_of(const conv_fft_plan *plan, const cf_toeplitz_con
 
 static conv_fft_status run_both(const conv_fft_plan *plan, const cf_toeplitz_state *state, const cf_call *c) {
     const cf_toeplitz_both *both = state->both;
-    cf_toeplitz_both_call call = {call_of(plan, &both->data, c), call_of(plan, &both->weights, c)};
+    cf_toeplitz_both_call call = {call_of(&plan->layer, &both->data, c), call_of(&plan->layer, &both->weights, c)};
     call.weights.bias = c->gbias;
     call.weights.accumulate_bias = (c->flags & CONV_FFT_ACCUMULATE_GBIAS) != 0;
     void *parameters[] = {&call}, *of_weights[] = {&call.weights};
@@ -120,7 +119,7 @@ conv_fft_status cf_toeplitz_run(const conv_fft_plan *plan, int set, const cf_cal
                      : set == CONV_FFT_BACKWARD_DATA ? CF_PASS_DATA
                                                      : CF_PASS_WEIGHTS;
     const cf_toeplitz_state *state = plan->pass[pass].state;
-    const cf_layer *layer = &plan->layer;
+    const cf_layer *layer = &state->layer;
     const cf_toeplitz_config *config = &state->config;
     const bool data = pass == CF_PASS_DATA, weights = pass == CF_PASS_WEIGHTS;
     if (weights)
@@ -129,7 +128,17 @@ conv_fft_status cf_toeplitz_run(const conv_fft_plan *plan, int set, const cf_cal
         return CONV_FFT_SUCCESS;
     if (set == CONV_FFT_BACKWARD)
         return run_both(plan, state, c);
-    cf_toeplitz_call call = call_of(plan, config, c);
+    const cf_pass_plan *const own = &plan->pass[pass];
+    cf_call padded = *c;
+    if (own->gx_store == CF_GX_FOLDED) {
+        padded.gx = (void *)cf_align((size_t)c->workspace);
+        padded.flags &= ~CONV_FFT_ACCUMULATE_GX;
+    }
+    cf_toeplitz_call call = call_of(layer, config, &padded);
+    if (config->folded) {
+        const cf_axis *const a = &plan->layer.axis[1];
+        call.y = side_of(&plan->layer.x, c->gx, a[0].input, a[1].input);
+    }
     cf_toeplitz_volume_call volume;
     const cf_parameter *const list = config->depths ? parameters_of_volume_call : parameters_of_call;
     void *parameters[] = {&call};
@@ -145,5 +154,10 @@ conv_fft_status cf_toeplitz_run(const conv_fft_plan *plan, int set, const cf_cal
     if (cf_toeplitz_adds(config))
         CF_FORWARD(add_slices(state->add, config, list, parameters, c->stream));
     cf_stage_done(plan, c, weights ? CF_STAGE_CONVOLVE_GW : data ? CF_STAGE_CONVOLVE_GX : CF_STAGE_CONVOLVE_Y);
+    if (own->gx_store != CF_GX_FOLDED)
+        return CONV_FFT_SUCCESS;
+    CF_FORWARD(plan->device->ops->fold(plan->device, &own->fold, padded.gx, layer->batch, layer->groups, c->gx,
+                                       c->flags & CONV_FFT_ACCUMULATE_GX, c->stream));
+    cf_stage_done(plan, c, CF_STAGE_FOLD_GX);
     return CONV_FFT_SUCCESS;
 }

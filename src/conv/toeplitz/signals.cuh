@@ -29,11 +29,12 @@
  * tile.cuh), TERMS (of an FP32 number) and SPAN (tf32.cuh), KERNEL_Y, KERNEL_X, STRIDE_Y, STRIDE_X, UP_Y, UP_X, LEAD,
  * LEAD_Y, STEPS, BLOCKS (groups of eight outputs that a warp computes together), COUNT (how many such groups a row
  * has), WIDTH = 8 BLOCKS COUNT, WARPS (of a plane), PLANES (of a block), GRANULE (elements that one store writes), LAST
- * (channels last), LINE, FLIP (the taps in reverse order: gx from gy), SHARED (B is in shared memory), SCALED (FP32
- * weights beside FP16 signals).
+ * (channels last), FOLDED (the padding of gx is folded, folded_planes.cuh), LINE, FLIP (the taps in reverse order: gx
+ * from gy), SHARED (B is in shared memory), SCALED (FP32 weights beside FP16 signals).
  */
 #pragma once
 
+#include "conv/toeplitz/folded_planes.cuh"
 #include "conv/toeplitz/tf32.cuh"
 
 template <class F> CF_DEVICE float tap_at(const cf_toeplitz_taps &w, long long group, int r, int s) {
@@ -94,9 +95,10 @@ template <class F> struct Toeplitz {
     typedef Tile<typename F::X> Input;
     static constexpr int NUMBERS = F::X::NUMBERS, OF_BLOCK = 8 / NUMBERS, /* units of eight columns */
         WINDOW = cf_toeplitz_window((F::BLOCKS + F::UP_X - 1) / F::UP_X, F::STRIDE_X *OF_BLOCK, F::STEPS),
-                         OUT_PITCH = cf_toeplitz_out_pitch(F::BLOCKS, NUMBERS),
-                         OUT_PLANE = (16 * F::WARPS * OUT_PITCH) | 1, TILES = F::PLANES * Input::SIZE,
-                         BUFFERS = F::LAST ? 1 : 2, OF_ROW = F::STEPS * F::UP_X, /* fragments of a kernel row */
+                         OUT_PITCH = cf_toeplitz_out_pitch(F::BLOCKS, F::FOLDED ? 4 : NUMBERS),
+                         OUT_ROW = (F::FOLDED ? F::UP_Y : 1) * OUT_PITCH, /* from row to row of a warp */
+        OUT_PLANE = (16 * F::WARPS * OUT_ROW) | 1, TILES = F::PLANES * Input::SIZE, BUFFERS = F::LAST ? 1 : 2,
+                         OF_ROW = F::STEPS * F::UP_X, /* fragments of a kernel row */
         FRAGMENTS = F::KERNEL_Y * OF_ROW, CHANNELS = F::LAST ? F::PLANES : 1;
 };
 
@@ -171,14 +173,14 @@ CF_DEVICE void add_outputs(const cf_toeplitz_call &call, const float (&sum)[F::B
     });
 }
 
-/* Outputs of a warp to shared memory: 16 rows, OUT_PITCH units apart. */
+/* Outputs of a warp to shared memory: 16 rows, OUT_ROW units apart. FOLDED: in FP32. */
 template <class F> CF_DEVICE void stage_outputs(smem<uint4> out, const float (&sum)[F::BLOCKS][4]) {
     const int lane = int(threadIdx.x) % 32;
     unroll<0, F::BLOCKS>([&](auto n) {
 #pragma unroll
         for (int half = 0; half < 2; ++half) {
-            smem<uint4> row = out + (lane / 4 + 8 * half) * Toeplitz<F>::OUT_PITCH;
-            if constexpr (F::Storage::PLAIN)
+            smem<uint4> row = out + (lane / 4 + 8 * half) * Toeplitz<F>::OUT_ROW;
+            if constexpr (F::Storage::PLAIN || F::FOLDED)
                 smem_cast<float2>(row)[4 * n + lane % 4] = make_float2(sum[n][2 * half], sum[n][2 * half + 1]);
             else
                 smem_cast<unsigned>(row)[4 * n + lane % 4] = F::Storage::word({sum[n][2 * half], sum[n][2 * half + 1]});
@@ -327,6 +329,10 @@ CF_DEVICE void convolve_rows(const cf_toeplitz_call &call, const Fragments<F> &b
         unroll<0, F::BLOCKS>([&](auto n) {
             unroll<0, 4>([&](auto i) { sum[n][i] = F::SCALED ? sum[n][i] * down + bias : sum[n][i] + bias; });
         });
+        if constexpr (F::FOLDED) {
+            stage_outputs<F>(out + (plane * G::OUT_PLANE + 16 * part * G::OUT_ROW + P * G::OUT_PITCH), sum);
+            continue;
+        }
         if (call.accumulate) {
             add_outputs<F>(call, sum, output, part, g, own, group);
             continue;
@@ -350,9 +356,19 @@ template <class F>
 CF_DEVICE void convolve_tile(const cf_toeplitz_call &call, const Fragments<F> &b, smem<uint4> tiles, smem<uint4> out,
                              int plane, int part, long long sample, long long group, Corner output, float bias,
                              float down) {
+    typedef Toeplitz<F> G;
     unroll<0, F::UP_Y>([&](auto p) {
         convolve_rows<F, decltype(p)::value>(call, b, tiles, out, plane, part, sample, group, output, bias, down);
     });
+    if constexpr (F::FOLDED) {
+        __syncthreads();
+        const smem<float> folded = smem_cast<float>(out + plane * G::OUT_PLANE);
+        const int thread = 32 * part + int(threadIdx.x) % 32;
+        fold_plane<F, 4 * G::OUT_PITCH>(folded, thread);
+        if (sample + plane < call.samples)
+            store_folded<F, 4 * G::OUT_PITCH>(call, folded, element_of<F>(call.y, sample + plane, group, {0, 0}),
+                                              thread);
+    }
 }
 
 template <class F> CF_DEVICE void toeplitz_signals(const cf_toeplitz_call &call) {
@@ -396,6 +412,8 @@ template <class F> CF_DEVICE void toeplitz_signals(const cf_toeplitz_call &call)
         tiles_commit();
         tiles_wait<1>();
         __syncthreads();
+        if constexpr (X::MODE && X::WHOLE)
+            pad_planes<X, F::PLANES>(memory + buffer * G::TILES);
         convolve_tile<F>(call, b, memory + buffer * G::TILES, out, plane, part, items.sample(item), group,
                          items.output(call, item), bias, scale.down);
         __syncthreads();

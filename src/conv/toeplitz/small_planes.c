@@ -30,7 +30,7 @@ static bool has_units(const cf_layer *layer, const cf_tensor *t) {
 
 static bool is_small(const cf_layer *layer, bool any_alignment, const cf_toeplitz_config *c) {
     const cf_axis *down = &layer->axis[1], *across = &layer->axis[2];
-    if (c->line || c->dtype == CONV_FFT_FP32 || layer->batch < MIN_SAMPLES)
+    if (c->line || c->mode != CONV_FFT_PAD_ZEROS || c->dtype == CONV_FFT_FP32 || layer->batch < MIN_SAMPLES)
         return false;
     for (int a = 1; a < 3; ++a)
         if (layer->axis[a].input > MAX_EXTENT || layer->axis[a].output > MAX_EXTENT)

@@ -159,7 +159,7 @@ CF_DEVICE void load_eights(smem<unsigned> to, const cf_toeplitz_side &s, long lo
 
 /* For load_granule(): a tile of 16-bit numbers. */
 template <int COPIED> struct SmallCopy {
-    static constexpr int NUMBERS = 8, ROWS = 1, UNITS = 1, STEP = 0, GRANULE = COPIED;
+    static constexpr int NUMBERS = 8, ROWS = 1, UNITS = 1, STEP = 0, GRANULE = COPIED, MODE = 0;
 };
 
 /* The same for both layouts. With channels first, copies are asynchronous. */
@@ -180,7 +180,7 @@ CF_DEVICE void load_small(smem<unsigned> to, const cf_toeplitz_side &s, long lon
             to[own * Side::PITCH + (CHUNK + 1) / 2] = 0;
     for (int piece = Pieces::first(); piece < PIECES; piece += Pieces::ALONG) {
         const int element = piece * EACH;
-        const unsigned short *from = part.first + (Pieces::sample() * s.sample_stride + element);
+        const unsigned short *from = part.first + Pieces::sample() * s.sample_stride;
         smem<unsigned> at = to + (Pieces::sample() * Side::PITCH + element / 2);
 #pragma unroll 4
         for (int own = Pieces::sample(); own < SAMPLES; own += Pieces::SAMPLES) {

@@ -5,6 +5,7 @@
 #include "conv/toeplitz/call.h"
 #include "conv/toeplitz/geometry.h"
 #include "fbfft/common/mma.cuh"
+#include "fbfft/common/padding.cuh"
 
 /* How elements are copied: GRANULE of them at a time, or those of a word if these are more. NUMBERS are in a unit. */
 template <int NUMBERS, int GRANULE> struct Copies {
@@ -15,8 +16,9 @@ template <int NUMBERS> struct BitsOf { typedef unsigned short type; };
 template <> struct BitsOf<4> { typedef unsigned type; };
 
 /* The tile of one side. The host prints S with NUMBERS (of a unit), ROWS, UNITS, STEP, GRANULE (the elements that one
- * copy moves) and WHOLE: a tile holds a whole plane of HEIGHT x BREADTH elements, the first one in row TOP and column
- * LEFT. */
+ * copy moves), MODE (of padding, a conv_fft_padding) and WHOLE: a tile holds a whole plane of HEIGHT x BREADTH
+ * elements, the first one in row TOP and column LEFT. With a MODE, ABOVE and BELOW rows of padding surround it, and
+ * BEFORE and BEHIND columns. */
 template <class S> struct Tile {
     static constexpr cf_toeplitz_tile T = cf_toeplitz_tile_of(S::ROWS, S::UNITS, S::STEP);
     static constexpr int PITCH = T.pitch, SIZE = T.size, LOADED = T.loaded;
@@ -33,7 +35,7 @@ template <class S> struct Tile {
     }
 };
 
-/* The element of the signal at which the first unit of a tile stands. Elements outside of the signal are zero. */
+/* The element of the signal at which the first unit of a tile stands. */
 struct Corner {
     int row, column;
 };
@@ -55,22 +57,24 @@ CF_DEVICE void clear_tiles(smem<uint4> tiles, int units) {
         tiles[i] = make_uint4(0, 0, 0, 0);
 }
 
-/* Channels first: one granule of a row, or zeros where a column is outside. */
+/* Channels first: one granule of the row `from`, or zeros where a column is outside. */
 template <class S>
 CF_DEVICE void load_granule(smem<unsigned> to, const typename Tile<S>::bits *from, const void *any, bool there,
                             int column, int columns) {
     typedef typename Tile<S>::copies C;
-    if (C::ASYNC && (!there || column < 0 || column + C::EACH <= columns || column >= columns)) {
-        const bool inside = there && unsigned(column) < unsigned(columns);
-        copy_async<C::WORDS>(smem_cast<float>(to), static_cast<const float *>(inside ? from : any), inside);
+    const bool outside = !there || (!S::MODE && (column < 0 || column >= columns));
+    if (C::ASYNC && (outside || (column >= 0 && column + C::EACH <= columns))) {
+        copy_async<C::WORDS>(smem_cast<float>(to), static_cast<const float *>(outside ? any : from + column), !outside);
         return;
     }
 #pragma unroll
     for (int word = 0; word < C::WORDS; ++word) {
         unsigned value = 0;
-        for (int i = 0; i < C::OF_WORD; ++i)
-            if (there && unsigned(column + C::OF_WORD * word + i) < unsigned(columns))
-                value |= unsigned(__ldg(from + (C::OF_WORD * word + i))) << 16 * i;
+        for (int i = 0; i < C::OF_WORD; ++i) {
+            const int element = padded_index<S::MODE>(column + C::OF_WORD * word + i, columns);
+            if (there && unsigned(element) < unsigned(columns))
+                value |= unsigned(__ldg(from + element)) << 16 * i;
+        }
         to[word] = value;
     }
 }
@@ -87,9 +91,47 @@ CF_DEVICE void load_whole(smem<uint4> tile, const cf_toeplitz_side &s, long long
         const int plane = PLANES > 1 ? i / COUNT : 0, rest = i - plane * COUNT, row = rest / OF_ROW,
                   column = rest % OF_ROW * C::EACH;
         const int at = (plane * Tile<S>::SIZE + (row + S::TOP) * Tile<S>::PITCH) * 4 + (column + S::LEFT) / C::OF_WORD;
-        load_granule<S>(smem_cast<unsigned>(tile) + at, first + (plane * s.sample_stride + row * s.row_stride + column),
+        load_granule<S>(smem_cast<unsigned>(tile) + at, first + (plane * s.sample_stride + row * s.row_stride),
                         s.memory, sample + plane < samples, column, S::BREADTH);
     }
+}
+
+/* A word of a row of a whole plane, with the padding that MODE puts in it. */
+template <class S> CF_DEVICE unsigned padded_word(smem<unsigned> row, int word) {
+    constexpr int OF_WORD = Tile<S>::copies::OF_WORD;
+    constexpr unsigned MASK = OF_WORD == 2 ? 0xffffu : ~0u;
+    unsigned value = 0;
+#pragma unroll
+    for (int i = 0; i < OF_WORD; ++i) {
+        const int column = OF_WORD * word + i - S::LEFT, from = S::LEFT + padded_index<S::MODE>(column, S::BREADTH);
+        if (column >= -S::BEFORE && column < S::BREADTH + S::BEHIND)
+            value |= (row[from / OF_WORD] >> 16 * (from % OF_WORD) & MASK) << 16 * i;
+    }
+    return value;
+}
+
+/* Channels first, WHOLE: what MODE puts around PLANES planes that have been copied. Begin and end with a barrier. */
+template <class S, int PLANES> CF_DEVICE void pad_planes(smem<uint4> tile) {
+    constexpr int OF_WORD = Tile<S>::copies::OF_WORD, PITCH = Tile<S>::PITCH, LINES = S::ABOVE + S::BELOW,
+                  FIRST = (S::LEFT - S::BEFORE) / OF_WORD, LEFT = (S::LEFT + OF_WORD - 1) / OF_WORD,
+                  RIGHT = (S::LEFT + S::BREADTH) / OF_WORD,
+                  END = (S::LEFT + S::BREADTH + S::BEHIND + OF_WORD - 1) / OF_WORD;
+    for (int i = int(threadIdx.x); i < PLANES * S::HEIGHT; i += int(blockDim.x)) {
+        smem<unsigned> row =
+            smem_cast<unsigned>(tile + (i / S::HEIGHT * Tile<S>::SIZE + (S::TOP + i % S::HEIGHT) * PITCH));
+        for (int word = FIRST; word < LEFT; ++word)
+            row[word] = padded_word<S>(row, word);
+        for (int word = RIGHT; word < END; ++word)
+            row[word] = padded_word<S>(row, word);
+    }
+    __syncthreads();
+    for (int i = int(threadIdx.x); i < PLANES * LINES * S::UNITS; i += int(blockDim.x)) {
+        const int unit = i % S::UNITS, line = i / S::UNITS % LINES,
+                  row = line < S::ABOVE ? line - S::ABOVE : S::HEIGHT + line - S::ABOVE;
+        smem<uint4> plane = tile + (i / (S::UNITS * LINES) * Tile<S>::SIZE + S::TOP * PITCH + unit);
+        plane[row * PITCH] = uint4(plane[padded_index<S::MODE>(row, S::HEIGHT) * PITCH]);
+    }
+    __syncthreads();
 }
 
 /*
@@ -113,9 +155,10 @@ CF_DEVICE void load_planes(smem<uint4> tile, const cf_toeplitz_side &s, long lon
         const int column = at.column + part * C::EACH;
         smem<unsigned> to =
             smem_cast<unsigned>(tile + (plane * Tile<S>::SIZE + Tile<S>::place(unit))) + part * C::WORDS;
-        const bool there = sample + plane < samples && unsigned(at.row) < unsigned(s.rows);
+        const int row = padded_index<S::MODE>(at.row, s.rows);
+        const bool there = sample + plane < samples && unsigned(row) < unsigned(s.rows);
         const bits *from = static_cast<const bits *>(s.memory) + (sample + plane) * s.sample_stride +
-                           group * s.group_stride + at.row * s.row_stride + column;
+                           group * s.group_stride + row * s.row_stride;
         load_granule<S>(to, from, s.memory, there, column, s.columns);
     }
 }
@@ -144,9 +187,10 @@ CF_DEVICE void load_channels(smem<uint4> tile, const cf_toeplitz_side &s, long l
         for (int i = 0; i < AHEAD; ++i) {
             const int unit = begin + i * WARPS;
             const Corner at = unit_corner<S>(corner, unit);
-            const int column = at.column + lane / 4;
-            const bool inside = unit < Tile<S>::LOADED && is_inside(s, at.row, column);
-            const unsigned short *p = from + (at.row * s.row_stride + column * s.column_stride);
+            const int row = padded_index<S::MODE>(at.row, s.rows),
+                      column = padded_index<S::MODE>(at.column + lane / 4, s.columns);
+            const bool inside = unit < Tile<S>::LOADED && is_inside(s, row, column);
+            const unsigned short *p = from + (row * s.row_stride + column * s.column_stride);
 #pragma unroll
             for (int e = 0; e < EIGHTS; ++e) {
                 const long long channel = group + 8 * e + lane % 4 * 2;

@@ -24,13 +24,17 @@ typedef struct cf_toeplitz_access {
     int granule;
     bool whole; /* the tile holds a plane of height x breadth elements, the first one in row top, column left */
     int height, breadth, top, left;
+    int above, below, before, behind; /* rows and columns of padding around it that a padding mode fills */
 } cf_toeplitz_access;
 
 /* How a pass is divided into blocks. signals.cuh and weights.cuh explain the constants. */
 typedef struct cf_toeplitz_config {
     int pass;
     conv_fft_dtype dtype, weights, bias; /* weights: the type of w, or of gw */
+    conv_fft_padding mode;               /* of x that is read. A gradient of x is that of the padded x. */
     bool last, line, in_shared_memory, scaled;
+    bool folded;       /* the kernel folds the padding of gx (folded_planes.cuh) */
+    cf_fold_desc fold; /* folded only */
     int kernel[2], stride[2], lead, width, warps, planes;
     int up[2], lead_y;                             /* UP_Y and UP_X: the strides of a gradient of x */
     int terms, steps, span, blocks, count;         /* signals.cuh, tf32.cuh */
@@ -126,6 +130,10 @@ size_t cf_toeplitz_bytes(const cf_toeplitz_config *config);
 
 /* Whether the family computes the pass; otherwise *why is a clause. */
 bool cf_toeplitz_serves(const cf_layer *layer, int pass, const char **why);
+/* Whether a kernel of tiles computes the gradient of x with a padding mode, and folds the padding: a tile has a whole
+ * padded plane. Otherwise the gradient of the padded x is in the workspace. */
+bool cf_toeplitz_folds_planes(const cf_layer *layer, int pass);
+void cf_toeplitz_print_fold(const cf_fold_desc *fold, cf_text *text);
 /* The conditions that only layers of volumes have. */
 bool cf_toeplitz_serves_volumes(const cf_layer *layer, const char **why);
 
@@ -141,6 +149,8 @@ int cf_toeplitz_granule(const cf_layer *layer, const cf_tensor *t, bool last, in
 /* Whether the tile of `access` holds a whole plane of height x breadth elements, and where its first element is. */
 void cf_toeplitz_set_whole(const cf_toeplitz_config *config, cf_toeplitz_access *access, int64_t height,
                            int64_t breadth, int64_t top, int64_t left);
+/* The padding that a padding mode fills, if the tile of x holds a whole plane. */
+void cf_toeplitz_set_padding(cf_toeplitz_config *config, const cf_axis *down, const cf_axis *across);
 
 /* Cycles of a multiprocessor for a pass of volumes. */
 double cf_toeplitz_volume_cycles(const cf_toeplitz_config *config, const cf_gpu_properties *properties);
@@ -148,8 +158,9 @@ double cf_toeplitz_volume_cycles(const cf_toeplitz_config *config, const cf_gpu_
 void cf_toeplitz_predict(const cf_layer *layer, const cf_device *device, int pass, const cf_strategy *strategy,
                          cf_stage_cost cost[CF_STAGE_COUNT]);
 
-/* plan->pass[].state */
+/* plan->pass[].state. The fold of a gradient of x is in plan->pass[]. */
 typedef struct cf_toeplitz_state {
+    cf_layer layer; /* cf_layer_padded_alike() */
     cf_toeplitz_config config;
     struct cf_kernel *kernel, *add; /* add: NULL if there is one slice */
     /* Backward weights only: both gradients in one call; or NULL. */

@@ -18,13 +18,17 @@ enum {
 };
 
 bool cf_toeplitz_serves_volumes(const cf_layer *layer, const char **why) {
+    *why = "toeplitz computes y and gw of volumes padded by zeros";
+    for (int a = 0; a < 3; ++a)
+        if (layer->axis[a].mode != CONV_FFT_PAD_ZEROS)
+            return false;
     *why = "toeplitz computes volumes of 16 bits with up to 8x8x7 taps, without stride";
     if (layer->x.dtype != CONV_FFT_FP16 && layer->x.dtype != CONV_FFT_BF16)
         return false;
     for (int a = 0; a < 3; ++a)
         if (layer->axis[a].stride != 1 || (layer->axis[a].dilation != 1 && layer->axis[a].kernel > 1) ||
-            layer->axis[a].mode != CONV_FFT_PAD_ZEROS || layer->axis[a].input < 1 || layer->axis[a].output < 1 ||
-            layer->axis[a].input > 1 << 28 || layer->axis[a].output > 1 << 28)
+            layer->axis[a].input < 1 || layer->axis[a].output < 1 || layer->axis[a].input > 1 << 28 ||
+            layer->axis[a].output > 1 << 28)
             return false;
     return layer->axis[0].kernel <= MAX_DEPTHS && layer->axis[1].kernel <= MAX_ROWS &&
            layer->axis[2].kernel <= MAX_TAPS;

@@ -131,7 +131,8 @@ template <class S, int THREADS> struct PlaneLoader {
             copy_async<EACH / 2>(smem_cast<float>(place),
                                  reinterpret_cast<const float *>(inside ? plane + offset : plane), inside);
         else
-            load_granule<S>(place, plane + (inside ? offset : 0), plane, inside, column_of(copy), side.columns);
+            load_granule<S>(place, plane + (inside ? offset - column_of(copy) : 0), plane, inside, column_of(copy),
+                            side.columns);
     }
     /* there: the plane exists; otherwise its elements are zero. */
     CF_DEVICE void load(smem<uint4> to, const unsigned short *plane, bool there) const {

@@ -264,6 +264,8 @@ template <class F> CF_DEVICE void toeplitz_weights(const cf_toeplitz_call &call)
         tiles_commit();
         tiles_wait<1>();
         __syncthreads();
+        if constexpr (F::X::MODE && F::X::WHOLE)
+            pad_planes<typename F::X, F::PLANES>(at);
         smem<uint4> gy = at + (G::OF_X + plane * G::Y::SIZE);
         if constexpr (F::Storage::PLAIN)
             sums.add_fp32(at + plane * G::X::SIZE, gy, part, share);

@@ -127,6 +127,8 @@ static const short_case all[] = {
      .processors = 1},
     {.problem = "in=4x8x9x10 out=8 groups=8 kernel=4x3 pad=2 layout=last dtype=fp16", .spoiled = true},
     {.problem = "in=90x8x3x2 out=8 groups=8 kernel=3x1 pad=1x0 layout=last dtype=fp16", .processors = 1},
+    {.problem = "in=7x40x14x14 out=40 groups=40 kernel=5x5 pad=2 stride=2 layout=last dtype=fp16", .processors = 1},
+    {.problem = "in=5x16x15x13 out=16 groups=16 kernel=4x3 pad=1:2x0:2 stride=3x2 layout=last dtype=bf16"},
     /* Channels last, transposed: 16, 8, several blocks, and odd numbers of channels. */
     {.problem = "in=2x16x12x13 out=16 groups=16 kernel=11x9 pad=5x4 layout=last dtype=bf16"},
     {.problem = "in=2x8x9x20 out=8 groups=8 kernel=11x11 pad=5 layout=last dtype=fp16"},
@@ -169,6 +171,19 @@ static const short_case all[] = {
     {.problem = "in=3x12x10x10 out=12 groups=12 kernel=5x5 pad=2 layout=last dtype=bf16 w=fp32 math=half"},
     {.problem = "in=5x3x20x20 out=3 groups=3 kernel=5x5 pad=2 dtype=bf16 gw=fp32", .processors = 3},
     {.problem = "in=3x2x700 out=2 groups=2 kernel=16 pad=15:0 dtype=fp16 w=fp32 math=half"},
+    /* Padding modes: rows of any alignment, strides, lines, and all layouts. */
+    {.problem = "in=3x2x20x24 out=2 groups=2 kernel=7x7 pad=3 mode=reflect dtype=fp16 math=half", .spoiled = true},
+    {.problem = "in=2x3x19x37 out=3 groups=3 kernel=5x4 pad=2:1x3:2 mode=circular dtype=bf16 math=half",
+     .shifted = true},
+    {.problem = "in=2x2x16x20 out=2 groups=2 kernel=5x5 pad=2x0 mode=circular"},
+    {.problem = "in=5x2x13x14 out=2 groups=2 kernel=13x12 pad=6 mode=circular dtype=fp16", .spoiled = true},
+    {.problem = "in=3x2x17x19 out=2 groups=2 kernel=4x5 pad=2:1x2 stride=3x4 mode=replicate dtype=bf16"},
+    {.problem = "in=2x2x12x70 out=2 groups=2 kernel=3x4 pad=1:2x2:1 mode=replicate dtype=fp16 math=half"},
+    {.problem = "in=2x2x300 out=2 groups=2 kernel=9 pad=4 mode=replicate dtype=fp16 w=fp32 math=half"},
+    {.problem = "in=2x16x200 out=16 groups=16 kernel=9 pad=8:0 mode=circular layout=last dtype=bf16 math=half"},
+    {.problem = "in=2x24x11x37 out=24 groups=24 kernel=7x7 pad=3 mode=reflect layout=last dtype=bf16 math=half"},
+    {.problem = "in=3x8x10x9 out=8 groups=8 kernel=5x5 pad=2 stride=2 mode=replicate layout=last dtype=fp16 math=half"},
+    {.problem = "in=2x10x9x14 out=10 groups=10 kernel=11x11 pad=5 mode=reflect layout=last dtype=bf16 math=half"},
     /* FP32 signals, by three TF32 products or by one. */
     {.problem = "in=6x2x10x16 out=2 groups=2 kernel=5x5 pad=2", .spoiled = true},
     {.problem = "in=9x3x14x14 out=3 groups=3 kernel=7x7 pad=3 math=tf32", .spoiled = true, .processors = 2},

@@ -349,8 +349,14 @@ void note_config(const cf_toeplitz_config &c) {
         for (const int links : {2, 3, 4})
             cover("chains of " + std::to_string(links), c.across % links == 0);
     }
+    const conv_fft_padding mode = c.folded ? c.fold.mode : c.mode;
+    for (const conv_fft_padding padding : {CONV_FFT_PAD_CIRCULAR, CONV_FFT_PAD_REFLECT, CONV_FFT_PAD_REPLICATE})
+        cover("padding mode " + std::to_string(padding) + pass, mode == padding && !c.last);
     if (c.pass == CF_PASS_DATA) {
         const bool across = c.up[1] > 1, both = across && c.up[0] > 1;
+        cover("folded planes, several warps" + pass, c.folded && c.warps > 1);
+        cover("folded planes, several samples of a block" + pass, c.folded && c.planes > 1);
+        cover("folded planes, a stride" + pass, c.folded && both);
         cover("a stride" + pass, both);
         cover("a stride, parts of planes" + pass, both && !c.x.whole && !c.last);
         cover("a stride, tiles down" + pass, both && c.tiles_down > 1);
