@@ -11,6 +11,7 @@
 
 #include "fbfft/common/kernel_text.h"
 #include "fbfft/plan/gpu_transform.h"
+#include "fbfft/shared_memory/geometry.h"
 #include "support/fft_cases.h"
 #include "support/kernel_cases.h"
 
@@ -324,6 +325,40 @@ static void short_rows_beyond_32_bits(void **unused) {
     }
 }
 
+/* The slowest axis of volumes: lines of at most 48 points whose neighbours are other planes. */
+static void lines_in_registers(void **unused) {
+    (void)unused;
+    static const struct {
+        int64_t points;
+        fbfft_order order;
+        conv_fft_dtype spectrum;
+        bool in_registers;
+    } cases[] = {{36, MAJOR, CONV_FFT_FP32, true},
+                 {40, MAJOR, CONV_FFT_FP16, true},
+                 {48, MAJOR, CONV_FFT_BF16, true},
+                 {50, MAJOR, CONV_FFT_FP32, false},
+                 {36, FBFFT_NATURAL, CONV_FFT_FP32, false}};
+    const cf_gpu_properties properties = gpu_properties_of("data/gpus/h200.txt");
+    for (size_t i = 0; i < 2 * (sizeof cases / sizeof cases[0]); ++i) {
+        fbfft_desc d = transform(3, i % 2 ? FBFFT_C2R : FBFFT_R2C, 0, 36, 0, 30);
+        cf_fft_problem problem;
+        cf_fft_passes passes;
+        d.basis[0] = cases[i / 2].points;
+        d.basis[1] = 36;
+        d.extent[0] = d.extent[1] = 30;
+        d.channels = 32;
+        d.order = cases[i / 2].order;
+        d.dtype = CONV_FFT_FP32;
+        assert_int_equal(cf_fft_resolve(&d, &problem), CONV_FFT_SUCCESS);
+        problem.transform.spectrum.dtype = cases[i / 2].spectrum;
+        assert_int_equal(cf_fft_passes_of(&problem, &properties, &passes), CONV_FFT_SUCCESS);
+        const cf_shared_fft_config *tile = &passes.pass[passes.count - 1].tile[0];
+        assert_int_equal(tile->in_registers, cases[i / 2].in_registers);
+        if (tile->in_registers)
+            assert_int_equal(tile->shared, tile->planes * CF_SHARED_FFT_TABLE);
+    }
+}
+
 static cf_shared_fft_config rows_of_planes(const char *file, conv_fft_dtype spectrum, fbfft_kind kind,
                                            int64_t channels) {
     const cf_gpu_properties properties = gpu_properties_of(file);
@@ -387,6 +422,7 @@ int main(void) {
         cmocka_unit_test(few_kernels_for_larger_transforms),
         cmocka_unit_test(tensor_core_fft_for_16_bit_spectra),
         cmocka_unit_test(dense_matrix_for_small_windows),
+        cmocka_unit_test(lines_in_registers),
         cmocka_unit_test(short_rows_beyond_32_bits),
         cmocka_unit_test(blocks_with_scales),
         cmocka_unit_test(cut_text_is_an_error),

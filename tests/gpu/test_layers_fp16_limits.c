@@ -290,6 +290,7 @@ static void limits_of_two_kernels(void **state) {
         {"in=2x24x19x20x18 out=8 kernel=5x5x5 pad=2 dtype=bf16 math=half layout=last", "24x24x24"},
         {"in=2x16x20x19x30 out=8 kernel=3x2x7 pad=1 groups=2 math=tf32", "24x24x36"},
         {"in=2x5x35x33x40 out=3 kernel=5x4x5 pad=2 mode=reflect stride=2 dtype=fp16 math=half", "20x20x36"},
+        {"in=2x16x32x31x33 out=8 kernel=5x5x5 pad=2 dtype=fp16 math=half", "36x36x40"},
         {"in=2x24x120x112 out=16 kernel=9x9 dtype=fp16 math=half", "120x120"},
         {"in=2x9x140x100 out=5 kernel=13x13 pad=6 dtype=bf16 math=half", "160x120"},
         {"in=2x16x100x120 out=8 kernel=7x8 pad=3 math=tf32 layout=last wlayout=last", "128x128"}};

@@ -180,6 +180,24 @@ static const struct {
      .dtype = CONV_FFT_BF16,
      .halves = true,
      .rectangle = true},
+    /* volumes whose slowest axis has a kernel of its own: lines in registers */
+    {.rank = 3, .basis = {36, 36, 36}, .channels = 32, .order = MAJOR},
+    {.rank = 3,
+     .basis = {36, 36, 36},
+     .extent = {32, 32, 32},
+     .channels = 32,
+     .order = MAJOR,
+     .dtype = CONV_FFT_FP16,
+     .halves = true,
+     .rectangle = true},
+    {.rank = 3,
+     .basis = {40, 28, 40},
+     .extent = {34, 22, 34},
+     .spills = 48,
+     .channels = 32,
+     .order = MAJOR,
+     .halves = true,
+     .rectangle = true},
 };
 
 enum {

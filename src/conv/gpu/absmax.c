@@ -75,8 +75,9 @@ conv_fft_status cf_gpu_absmax(cf_gpu_layers *layers, const cf_transform_desc *d,
     if (blocks > INT32_MAX)
         return cf_fail(CONV_FFT_NOT_SUPPORTED, "the batch has %lld samples; one call takes at most %d",
                        (long long)(block->groups * samples), INT32_MAX / l.parts);
+    /* Few blocks need all the threads of a multiprocessor, or they have too few loads under way. */
     const unsigned threads =
-        blocks < layers->gpu->properties.multiprocessors ? CF_GPU_ABSMAX_MAX_THREADS : CF_GPU_OP_THREADS;
+        blocks <= 2 * layers->gpu->properties.multiprocessors ? CF_GPU_ABSMAX_MAX_THREADS : CF_GPU_OP_THREADS;
     const cf_launch shape = {
         {(unsigned)blocks, 1, 1}, {threads, 1, 1}, threads / 32 * sizeof(unsigned), absmax_parameters};
     void *parameters[] = {&l};

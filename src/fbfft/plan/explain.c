@@ -100,6 +100,10 @@ static void why_radices(cf_text *t, const cf_shared_fft_config *c) {
 static void why_tile(cf_text *t, const cf_shared_fft_config *c) {
     const int64_t number = 2 * (int64_t)cf_dtype_bytes(c->problem.fft.transform.spectrum.dtype);
     why_radices(t, c);
+    if (c->in_registers) {
+        cf_text_add(t, "    planes     %d: one for each thread, which loads and stores its line itself\n", c->planes);
+        return;
+    }
     if (c->order == CF_SHARED_FFT_BY_PLANE)
         cf_text_add(t,
                     "    planes     %d: accesses to the spectrum have %lld bytes; more planes would make the "

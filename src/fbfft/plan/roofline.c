@@ -115,6 +115,8 @@ static work tile_work(const cf_shared_fft_config *c) {
     }
     w.shared += 2 * steps(c->radix[1]) * axis1 * (double)n[1] + 2 * steps(c->radix[0]) * axis0 * (double)n[0];
     w.operations += axis1 * line_operations(c->radix[1]) + axis0 * line_operations(c->radix[0]);
+    if (c->in_registers)
+        w.shared = 0;
     return w;
 }
 

@@ -59,6 +59,14 @@ static bool stores_eight(const cf_shared_fft_config *c, const cf_gpu_properties 
            8 * cf_shared_fft_columns(c) % eight.threads == 0;
 }
 
+/* Complex lines of which neighbouring threads access neighbouring planes, in the signal and in the spectrum. */
+static bool has_lines_of_neighbours(const cf_shared_fft_problem *p) {
+    const cf_transform_desc *t = &p->fft.transform;
+    return p->fft.complex_signal && t->spectrum.basis[0] * t->spectrum.basis[1] == 1 && !p->scaled &&
+           t->spectrum.columns > 1 && p->column_stride == 1 && t->tensor.channel_stride == 1 &&
+           t->tensor.axis_stride[2] != 1;
+}
+
 /* In a frequency-major spectrum, neighbouring planes are moved together. Stores are combined in the L2 cache, so 8
  * planes are enough (64 bytes in FP32). Loads should be whole cache lines. */
 static void choose_planes(cf_shared_fft_config *c, const cf_gpu_properties *properties, int64_t lines) {
@@ -87,7 +95,15 @@ static void choose_planes(cf_shared_fft_config *c, const cf_gpu_properties *prop
 
 static void choose_block(cf_shared_fft_config *c, const cf_gpu_properties *properties) {
     const int64_t lines = cf_shared_fft_max_lines(c);
-    choose_planes(c, properties, lines);
+    c->in_registers = c->direct && c->radix[2][1] == 1 && has_lines_of_neighbours(&c->problem);
+    if (c->in_registers) {
+        c->planes = 64;
+        cf_shared_fft_choose_distances(c, 1);
+        for (; c->planes > 1 && c->shared > properties->shared_per_block; cf_shared_fft_choose_distances(c, 1))
+            c->planes /= 2;
+    } else {
+        choose_planes(c, properties, lines);
+    }
     choose_threads(c, properties, lines);
 }
 
@@ -144,7 +160,8 @@ conv_fft_status cf_shared_fft_configure(const cf_shared_fft_problem *problem, co
     cf_shared_fft_config c = {.order = order_of(problem), .packs_nyquist = true};
     const int64_t *basis = problem->fft.transform.spectrum.basis;
     const bool one_axis = basis[0] * basis[1] == 1;
-    CF_FORWARD(cf_shared_fft_choose_lines(problem, one_axis ? 32 : 64, 64, &c));
+    const int points = !one_axis ? 64 : has_lines_of_neighbours(problem) ? 48 : 32;
+    CF_FORWARD(cf_shared_fft_choose_lines(problem, points, 64, &c));
     c.direct = (c.kind == CF_SHARED_FFT_TWO_ROWS_AS_COMPLEX || c.kind == CF_SHARED_FFT_COMPLEX) &&
                c.order != CF_SHARED_FFT_BY_ROW && (c.order == CF_SHARED_FFT_BY_PLANE || !one_axis);
     for (int x = 0; x < 3; ++x)

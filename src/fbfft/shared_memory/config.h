@@ -45,6 +45,7 @@ typedef struct cf_shared_fft_config {
     bool sums;                   /* threads hold the sums of their tasks of the last step */
     bool direct;                 /* the spectrum does not go through shared memory */
     bool packs_nyquist;          /* TWO_ROWS_AS_COMPLEX: column N2 / 2 is the imaginary part of column 0 */
+    bool in_registers;           /* a thread has a whole complex line, and shared memory has only the table of planes */
     bool staged;                 /* rows are copied unconverted to shared memory first */
     bool finds_scales;           /* the kernel finds the scales itself; if not, another kernel does */
     bool planes_interleaved;     /* channels-last: elements of neighbouring planes are neighbours in memory */

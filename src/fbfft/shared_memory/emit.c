@@ -54,10 +54,11 @@ void cf_shared_fft_emit_config(const cf_shared_fft_config *c, const char *name, 
                 (long long)stride[0], (long long)stride[1], (long long)stride[2], (long long)d->spectrum.channels);
     cf_text_add(
         t,
-        "static constexpr bool DIRECT = %s, STAGED = %s;\nstatic constexpr int VECTOR = %d, ALIGNMENT_SHIFT = %d;\n"
+        "static constexpr bool DIRECT = %s, IN_REGISTERS = %s, STAGED = %s;\nstatic constexpr int VECTOR = %d, "
+        "ALIGNMENT_SHIFT = %d;\n"
         "static constexpr bool UNIT = %s, SCALED = %s, PLANES_INTERLEAVED = %s, PACKS_NYQUIST = %s, FINDS = %s;\n"
         "static constexpr int PREFETCHED = %d;\n};\n",
-        word(c->direct), word(c->staged), c->vector_width, c->alignment_shift,
+        word(c->direct), word(c->in_registers), word(c->staged), c->vector_width, c->alignment_shift,
         word(!c->problem.fft.layout.frequency_major), word(!d->inverse && d->scale != 1.0), word(c->planes_interleaved),
         word(c->packs_nyquist), word(c->finds_scales), c->prefetched);
 }
@@ -84,6 +85,8 @@ void cf_shared_fft_describe(const cf_shared_fft_config *c, cf_text *t) {
     }
     cf_text_add(t, "planes per block %d, threads %d, shared memory %lld bytes%s", c->planes, c->threads,
                 (long long)c->shared, c->direct ? ", spectrum through registers" : "");
+    if (c->in_registers)
+        cf_text_add(t, ", each thread has a line");
     if (c->prefetched > 0)
         cf_text_add(t, ", %d rows of bins copied ahead", c->prefetched);
     if (c->vector_width > 1)

@@ -47,6 +47,7 @@
  *     AXIS_STRIDE, CHANNEL_STRIDE, CHANNELS, BIN_STRIDE     distances in memory, and the number of channels
  *     DIRECT, STAGED, ALIGNMENT_SHIFT, PACKS_NYQUIST        as above
  *     VECTOR                numbers that one access moves
+ *     IN_REGISTERS          whether a thread has a whole line (kernel.cuh: line_in_registers())
  *     UNIT                  whether bins of a plane are contiguous (a spectrum that is not frequency-major)
  *     SCALED                whether the forward transform multiplies by a factor
  *     PLANES_INTERLEAVED    whether planes of neighbouring channels are interleaved in memory (NHWC)
@@ -123,7 +124,8 @@ template <class K> struct PlaneGeometry {
 
     static constexpr int PITCH = K::PITCH, AXIS0_PITCH = ROWS * PITCH,
                          PLANE = K::PLANE; /* distances of lines, of positions of axis 0, and of planes */
-    static_assert(PITCH >= O2::SIZE + EXTRA && PLANE >= N0 * AXIS0_PITCH, "the planner's distances");
+    static_assert(PITCH >= O2::SIZE + EXTRA && (K::IN_REGISTERS || PLANE >= N0 * AXIS0_PITCH),
+                  "the planner's distances");
     static constexpr int TABLE = K::P * CF_SHARED_FFT_TABLE; /* bytes of the table of planes */
     static constexpr int SHARED = int(cf_shared_fft_block_bytes(K::P, PLANE, sizeof(cplx), K::Bins::SCALED));
 

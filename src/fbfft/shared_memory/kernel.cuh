@@ -71,6 +71,48 @@ CF_DEVICE void find_own_factor(smem<char> table, smem<float> warps, smem<cplx> z
     }
 }
 
+/* ------------------------------------------------------------------------------------------- lines in registers */
+
+/* IN_REGISTERS: complex lines from memory to memory. Neighbouring threads have neighbouring planes. */
+template <class K, bool INVERSE>
+CF_DEVICE void line_in_registers(const PlaneTable<K> &plane_table, const cf_shared_fft_call &call) {
+    typedef PlaneGeometry<K> G;
+    typedef typename K::Storage::bits bits;
+    typedef typename K::Bins::number number;
+    static_assert(K::KIND == COMPLEX && K::P <= K::T && G::O2::STEPS == 1 && !K::Bins::SCALED, "the planner's choice");
+    const int p = int(threadIdx.x);
+    if (p >= plane_table.live)
+        return;
+    const long long signal = 2 * plane_table.signal(p), bins = plane_table.spectrum(p),
+                    gap = bin_of<K>(0, 0, 1, call.bin_unit);
+    const real scale = real(call.scale);
+    cplx v[G::LINE];
+    unroll<0, G::LINE>([&](auto j) {
+        constexpr int J = decltype(j)::value;
+        v[J] = {0, 0};
+        if constexpr (INVERSE) {
+            v[J] = K::Bins::load(static_cast<const number *>(call.in) + bins + J * gap);
+        } else if constexpr (J >= G::LINE_LO && J < G::LINE_HI) {
+            const Pair<K> q = pair_of<K>(SignalItem{p, 0, 0, J}, plane_table);
+            if (q.inside[0])
+                v[J] = load_pair<K>(static_cast<const bits *>(call.in) + signal + 2 * q.at[0]);
+            if constexpr (K::SCALED)
+                v[J] = {scale * v[J].x, scale * v[J].y};
+        }
+    });
+    step_transform<typename G::O2, 1, INVERSE, G::LINE_HI>(v, 0);
+    unroll<0, G::LINE>([&](auto j) {
+        constexpr int J = decltype(j)::value;
+        if constexpr (!INVERSE) {
+            K::Bins::store(static_cast<number *>(call.out) + bins + J * gap, v[J], real(1));
+        } else if constexpr (J >= G::LINE_LO && J < G::LINE_HI) {
+            const Pair<K> q = pair_of<K>(SignalItem{p, 0, 0, J}, plane_table);
+            if (q.inside[0])
+                store_pair<K>(static_cast<bits *>(call.out) + signal + 2 * q.at[0], {scale * v[J].x, scale * v[J].y});
+        }
+    });
+}
+
 /* ----------------------------------------------------------------------------------------------------- kernels */
 
 template <class K> CF_DEVICE void shared_fft_forward(const cf_shared_fft_call &call) {
@@ -88,6 +130,8 @@ template <class K> CF_DEVICE void shared_fft_forward(const cf_shared_fft_call &c
             find_factors<K>(shared, call, plane_table.live);
         __syncthreads();
         store_bins<K, G::SWEEP>(z, plane_table, call);
+    } else if constexpr (K::IN_REGISTERS) {
+        line_in_registers<K, false>(plane_table, call);
     } else {
         load_planes<K>(z, plane_table, call);
         if constexpr (K::Bins::SCALED && !K::FINDS)
@@ -120,6 +164,10 @@ template <class K> CF_DEVICE void shared_fft_inverse(const cf_shared_fft_call &c
         smem<char> shared = cf_dynamic_shared<char>();
         smem<cplx> z = smem_cast<cplx>(shared + G::TABLE);
         const PlaneTable<K> plane_table = find_planes<K, true>(shared, call);
+        if constexpr (K::IN_REGISTERS) {
+            line_in_registers<K, true>(plane_table, call);
+            return;
+        }
         if constexpr (!K::DIRECT || G::NYQUIST_PACKED) {
             load_bins<K, K::DIRECT ? 1 : G::SWEEP>(z, plane_table, call);
             __syncthreads();

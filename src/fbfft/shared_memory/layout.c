@@ -115,6 +115,12 @@ void cf_shared_fft_choose_distances(cf_shared_fft_config *c, int64_t longer) {
     int best = INT32_MAX;
     int64_t pitch = 0, plane = 0;
     const int64_t min_pitch = cf_shared_fft_min_pitch(c);
+    if (c->in_registers) {
+        c->pitch = min_pitch;
+        c->plane = 0;
+        c->shared = cf_shared_fft_shared_bytes(c);
+        return;
+    }
     for (int64_t i = min_pitch; i < min_pitch + 4; ++i) {
         if (c->staged && i % 4 != 2)
             continue;

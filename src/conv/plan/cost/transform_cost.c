@@ -56,9 +56,10 @@ static double line_factor(double points, const cf_placement *place) {
 }
 
 /* The factor of two kernels with 16-bit spectra. They move half the bytes with as many instructions. It is larger
- * where rows overlap and do not begin at multiples of four numbers. It is small for w, which is mostly zeros. */
+ * where rows overlap and do not begin at multiples of four numbers. It is small for w, which is mostly zeros, and
+ * for its gradient, of which few rows are stored. */
 static double two_kernel_factor(int operand, const cf_placement *place) {
-    return operand == CF_W ? 0.6 : place->odd ? 1.6 : 1.3;
+    return operand == CF_W ? place->result ? 0.2 : 0.6 : place->odd ? 1.6 : 1.3;
 }
 
 /* Planes with 16-bit spectra. */
