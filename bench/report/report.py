@@ -27,6 +27,8 @@ A table stands between two markers. For DEVICE, the name of a folder of results 
                             (bench_tuning, in quality.csv)
     DEVICE/warp             the warp-shuffle transforms beside those in shared memory and cuFFT (warp.csv)
     DEVICE/split-paper-1    the tables of the paper on splitting FP32 numbers beside ours, for rank 1; also 2 and 3
+    DEVICE/busy             layers with one and two threads beside other programs (bench_busy, in busy.csv)
+    DEVICE/goals            the goals for CPUs and what was measured, beside torch in folder cpu-16
     DEVICE/records          the records in tuning/DEVICE: one line per network
     DEVICE/products         the matrix products (bench_gemm): one line per size, cuBLAS and ours
     DEVICE/picture-NAME     the picture DEVICE-NAME.svg that plot.py drew
@@ -46,6 +48,7 @@ import sys
 from results import (HALVES, KINDS, LONG_GRID, OTHER_FORMS, OUR_FAMILIES, PASSES, PRECISIONS, SUITES, Run, copy_rate,
                      geometric_mean, peak_rates, read_results)
 from model_quality import quality_lines
+from processors import busy_lines, goals_lines
 from warp_kernels import warp_lines
 from split_paper import split_paper_lines
 from tables import class_heads, conditions_text, number, ratio_text, short, table
@@ -357,6 +360,8 @@ OTHERS = {
     "warp": lambda folder: warp_lines(folder / "warp.csv"),
     **{"split-paper-%d" % rank: lambda folder, rank=rank: split_paper_lines(
         read_results(folder, lambda path: path.stem == "fft"), rank) for rank in (1, 2, 3)},
+    "busy": lambda folder: busy_lines(folder / "busy.csv"),
+    "goals": lambda folder: goals_lines(folder, folder.parent / "cpu-16"),
     "quality": lambda folder: quality_lines(folder / "quality.csv"),
     "records": lambda folder: records_lines(pathlib.Path(__file__).resolve().parents[2] / "tuning" / folder.name),
     "tuned": lambda folder: tuned_table(read_results(folder, lambda path: path.stem == "tuned")),

@@ -94,7 +94,7 @@ class Run:
 
 # Files that only their own tables read: budgets of stages, tuned plans (their baselines are deterministic, too), and
 # files with other columns.
-OTHER_FORMS = ["stages", "tuned", "quality", "candidates", "warp", "amp_parity", "first_use", "host"]
+OTHER_FORMS = ["stages", "tuned", "quality", "candidates", "warp", "amp_parity", "first_use", "host", "busy"]
 
 
 def read_results(folder, wanted=lambda path: path.stem not in OTHER_FORMS):

@@ -144,7 +144,7 @@ conv_fft_status cf_cpu_create(int threads, conv_fft_log_level level, cf_device *
     if (!cpu)
         return cf_fail_memory(sizeof *cpu, "the CPU device");
     int count;
-    char blas[160], thread_text[64];
+    char blas[400], thread_text[64];
     const cf_processors processors = cf_processors_find("");
     level = cf_log_level(level);
     cpu->kernels = cf_cpu_kernels_list(&count)[0];

@@ -11,7 +11,7 @@ typedef struct cf_cpu_device {
     cf_device base;
     const cf_kernels *kernels;
     cf_blas blas;
-    char description[256];
+    char description[512];
 } cf_cpu_device;
 
 static inline const cf_cpu_device *cf_cpu(const cf_device *device) { return (const cf_cpu_device *)device; }

@@ -251,10 +251,12 @@ static void test_other_openmp(void **state) {
 #endif
 }
 
-/* An OpenBLAS that is serial or lacks functions is not used. The description says so if there is no other. */
+/* An OpenBLAS that is serial, lacks functions or is no library is not used. The description says so, whether there is
+ * another or not. */
 static void test_refused(void **state) {
     static const char *const cases[][2] = {{FAKES "/serial_openblas", "is serial"},
-                                           {FAKES "/lacking_openblas", "lacks functions"}};
+                                           {FAKES "/lacking_openblas", "lacks functions"},
+                                           {FAKES "/no_openblas", "cannot be loaded"}};
     cf_cpu_device *const own = device;
     (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
@@ -262,9 +264,10 @@ static void test_refused(void **state) {
         assert_int_equal(setenv("CONV_FFT_LIBRARY_PATH", cases[i][0], 1), 0);
         assert_int_equal(cf_cpu_create(2, CONV_FFT_LOG_SILENT, &other), CONV_FFT_SUCCESS);
         unsetenv("CONV_FFT_LIBRARY_PATH");
-        const bool named = strstr(cf_cpu_description(other), cases[i][0]) != NULL;
-        assert_int_equal(named, strstr(cf_cpu_description(other), cases[i][1]) != NULL);
-        assert_int_equal(named, !other->has_blas);
+        const char *const said = cf_cpu_description(other);
+        assert_non_null(strstr(said, cases[i][0]));
+        assert_non_null(strstr(said, cases[i][1]));
+        assert_int_equal(strstr(said, "no OpenBLAS") != NULL, !other->has_blas);
         device = (cf_cpu_device *)other;
         device->blas = (cf_blas){0}; /* as if there were no other */
         device->base.has_blas = false;

@@ -134,6 +134,30 @@ static void test_callers_share_the_threads(void **state) {
         assert_true(good[i]);
 }
 
+static void *sleep_in_all_threads(void *user) {
+    cf_parallel_for(MAX_THREADS, MAX_THREADS, note, user);
+    return NULL;
+}
+
+/* A caller whose other threads are all held up computes alone. As on a busy host, it does not wait for them. */
+static void test_does_not_wait_for_threads_that_have_not_begun(void **state) {
+    static trace held, t;
+    pthread_t caller;
+    struct timespec begin, end;
+    (void)state;
+    memset(&held, 0, sizeof held);
+    memset(&t, 0, sizeof t);
+    held.nanoseconds = 900000000;
+    assert_int_equal(pthread_create(&caller, NULL, sleep_in_all_threads, &held), 0);
+    sleep_for(100000000);
+    clock_gettime(CLOCK_MONOTONIC, &begin);
+    cf_parallel_for(MAX_THREADS, 1000, note, &t);
+    clock_gettime(CLOCK_MONOTONIC, &end);
+    assert_int_equal(pthread_join(caller, NULL), 0);
+    assert_true(is_complete(&t, 1000, MAX_THREADS));
+    assert_true((double)(end.tv_sec - begin.tv_sec) + 1e-9 * (double)(end.tv_nsec - begin.tv_nsec) < 0.5);
+}
+
 /* The parent has used threads, and another caller may hold the lock at the fork. */
 static void test_child_of_a_fork(void **state) {
     static trace t;
@@ -187,6 +211,7 @@ int main(void) {
         cmocka_unit_test(test_others_help),
         cmocka_unit_test(test_nested_loops_stay_on_their_thread),
         cmocka_unit_test(test_callers_share_the_threads),
+        cmocka_unit_test(test_does_not_wait_for_threads_that_have_not_begun),
         cmocka_unit_test(test_child_of_a_fork),
         cmocka_unit_test(test_threads_grow_with_the_work),
     };

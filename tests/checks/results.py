@@ -85,11 +85,30 @@ def write_results(folder):
     (folder / "warp.csv").write_text(COLUMNS + "# suite warp\n" + "".join(warp))
 
 
+def write_cpu(results):
+    """Layers beside torch, beside oneDNN (for all passes the fourth root of 0.64), and beside other programs."""
+    for name in ("cpu-16", "some-cpu"):
+        (results / name).mkdir()
+    torch = [row("torch-mixed", case, passname, impl, ms, STAGED)
+             for case, times in (("L4-b8", (4, 6)), ("L2", (1, 2)))
+             for passname, ms_of_torch in zip(("fprop", "backward"), times)
+             for impl, ms in (("ours-staged", 1), ("torch", ms_of_torch))]
+    conv = [row("nets", "conv1", passname, impl, ms, STAGED)
+            for passname, blocked in (("fprop", 1), ("bprop", 0.64), ("accgrad", 1), ("backward", 1))
+            for impl, ms in (("ours-staged", 1), ("onednn-blocked", blocked))]
+    (results / "cpu-16" / "torch.csv").write_text("".join([COLUMNS, *torch]))
+    (results / "some-cpu" / "conv.csv").write_text("".join([COLUMNS, *conv]))
+    (results / "some-cpu" / "busy.csv").write_text(
+        "layer,pass,programs,one_thread_ms,two_threads_ms,ratio\n# some CPU\n"
+        "in=1 out=1 kernel=3,forward,1,1,0.5,0.5\nin=1 out=1 kernel=3,forward,2,1,1.25,1.25\n")
+
+
 def table_faults(results, folder):
+    write_cpu(results)
     parts = ("layers", "means", "errors", "errors-short", "summary-short", "grid", "kept", "stages", "products",
              "tuned", "quality", "records", "warp", "suite-dense16", "split-paper-1", "split-paper-3", "1d", "fm",
              "picture-layers", "picture-grid")
-    kinds = ["some-gpu-summary", *("some-gpu/" + part for part in parts)]
+    kinds = ["some-gpu-summary", *("some-gpu/" + part for part in parts), "some-cpu/busy", "some-cpu/goals"]
     page, picture = folder / "page.md", folder / "pictures" / "some-gpu-layers.svg"
     picture.parent.mkdir()
     picture.touch()
@@ -133,6 +152,16 @@ def table_faults(results, folder):
               "| 1d-n8-b16 | c2r | 1.1 | 2 | 1 | **1.82** | 0.91 |",
               "| dense16 | alexnet-conv2 | bf16 | first | fprop | 2 | 1 | 0.5 | 1.0e-07 | cudnn, 1.20 |",
               "| dense16 | alexnet-conv2 | bf16 | first | bprop | 2 | 1 | 0.5 | 1.0e-07 | ours, 2.00 |",
+              "Measured with: some CPU.\n\n| layer | pass | programs: 1 | programs: 2 |",
+              "| `in=1 out=1 kernel=3` | forward | 1, 0.5: 0.50 | 1, 1.25: 1.25 |",
+              "| time of torch / ours | L4, forward | at least 0.8 | 4.00 | yes |",
+              "| time of torch / ours | L4, forward and both gradients | at least 0.9 | 5.00 | yes |",
+              "| time of torch / ours | L2, forward | at least 1.2 | 1.00 | **no** |",
+              "| time of torch / ours | L3, forward | at least 1.2 | - | not measured |",
+              "| time of oneDNN with its layouts / ours, mean | nets, bprop | at least 0.8 | 0.64 | **no** |",
+              "| time of oneDNN with its layouts / ours, mean | nets, all passes | at least 0.8 | 0.89 | yes |",
+              "| time of two threads / one, worst of 1 | busy programs: 1 | at most 1.2 | 0.50 | yes |",
+              "| time of two threads / one, worst of 1 | busy programs: 2 | at most 1.2 | 1.25 | **no** |",
               "](pictures/some-gpu-layers.svg)", "No picture yet.", "No results yet.", "No records yet."]
     yield from ("no line %r in\n%s" % (line, text) for line in wanted if line not in text)
     if "| grid | g001" in text:

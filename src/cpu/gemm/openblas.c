@@ -17,10 +17,17 @@ static void *find_symbol(void *library, const char *name) {
     (void)name;
     return NULL;
 }
+static bool is_file(const char *path) {
+    (void)path;
+    return false;
+}
 #else
 #include <dlfcn.h>
+#include <unistd.h>
 static void *open_library(const char *path) { return dlopen(path, RTLD_NOW | RTLD_LOCAL); }
 static void *find_symbol(void *library, const char *name) { return dlsym(library, name); }
+/* A name without a folder is looked up by the loader. */
+static bool is_file(const char *path) { return strchr(path, '/') && access(path, F_OK) == 0; }
 #endif
 
 /* Debian has one folder per threading variant. The OpenMP variant comes first: it starts no threads if its caller says
@@ -59,21 +66,23 @@ static bool find_openmp(void *library, cf_blas *blas) {
     return blas->set_openmp_threads && blas->get_openmp_threads;
 }
 
-static const char none[] = "no OpenBLAS";
+/* Why the first library that is there was not used. Users name theirs first. */
+typedef struct refusal {
+    char text[256]; /* empty: none was refused */
+} refusal;
 
-/* The first library is the one that the user names, so its reason stays. */
-static bool refuse(const char *path, const char *reason, char *text, size_t bytes) {
-    if (strcmp(text, none) == 0)
-        snprintf(text, bytes, "%s: %s %s", none, path, reason);
+static bool refuse(const char *path, const char *reason, refusal *refused) {
+    if (!refused->text[0])
+        snprintf(refused->text, sizeof refused->text, "%s %s", path, reason);
     return false;
 }
 
 /* A library that was opened is never closed: OpenBLAS may have started threads, which must not lose their code. The
  * loader gives further devices the same copy. `text` says what was found. */
-static bool try_library(cf_blas *blas, const char *path, char *text, size_t bytes) {
+static bool try_library(cf_blas *blas, const char *path, char *text, size_t bytes, refusal *refused) {
     void *const library = open_library(path);
     if (!library)
-        return false;
+        return is_file(path) && refuse(path, "cannot be loaded", refused);
     cf_blas found = {0};
     int (*get_parallel)(void), (*get_threads)(void);
     CF_LOOK_UP(found.cgemm, library, "cblas_cgemm");
@@ -81,14 +90,14 @@ static bool try_library(cf_blas *blas, const char *path, char *text, size_t byte
     CF_LOOK_UP(get_parallel, library, "openblas_get_parallel");
     CF_LOOK_UP(get_threads, library, "openblas_get_num_threads");
     if (!found.cgemm || !found.zgemm || !get_parallel || !get_threads)
-        return refuse(path, "lacks functions", text, bytes);
+        return refuse(path, "lacks functions", refused);
     /* 0: serial. Its packing buffers have no lock, so two calls at once, ours or the caller's, give wrong products
      * (seen with Debian's 0.3.21). 1: threads of its own. 2: OpenMP, which starts no threads if the calling
      * thread says so. */
     if (get_parallel() == 0)
-        return refuse(path, "is serial", text, bytes);
+        return refuse(path, "is serial", refused);
     if (get_parallel() == 2 && !find_openmp(library, &found))
-        return refuse(path, "has no OpenMP library", text, bytes);
+        return refuse(path, "has no OpenMP library", refused);
     found.own_threads = get_parallel() == 1 && get_threads() > 1;
     *blas = found;
     describe(library, path, text, bytes);
@@ -96,13 +105,13 @@ static bool try_library(cf_blas *blas, const char *path, char *text, size_t byte
 }
 
 /* The colon-separated folders of CONV_FFT_LIBRARY_PATH. */
-static bool try_folders(cf_blas *blas, const char *folders, char *text, size_t bytes) {
+static bool try_folders(cf_blas *blas, const char *folders, char *text, size_t bytes, refusal *refused) {
     while (*folders) {
         const size_t length = strcspn(folders, ":");
         char path[4096];
         const int written = snprintf(path, sizeof path, "%.*s/libopenblas.so.0", (int)length, folders);
         if (length > 0 && length < sizeof path && written > 0 && (size_t)written < sizeof path &&
-            try_library(blas, path, text, bytes))
+            try_library(blas, path, text, bytes, refused))
             return true;
         folders += length + (folders[length] == ':');
     }
@@ -110,12 +119,15 @@ static bool try_folders(cf_blas *blas, const char *folders, char *text, size_t b
 }
 
 void cf_blas_open(cf_blas *blas, char *text, size_t bytes) {
-    *blas = (cf_blas){0};
-    snprintf(text, bytes, "%s", none);
     const char *const folders = cf_environment("CONV_FFT_LIBRARY_PATH");
-    if (folders && try_folders(blas, folders, text, bytes))
-        return;
-    for (size_t i = 0; i < sizeof candidates / sizeof candidates[0]; ++i)
-        if (try_library(blas, candidates[i], text, bytes))
-            return;
+    refusal refused = {""};
+    *blas = (cf_blas){0};
+    bool found = folders && try_folders(blas, folders, text, bytes, &refused);
+    const bool tell = refused.text[0] != '\0';
+    for (size_t i = 0; i < sizeof candidates / sizeof candidates[0] && !found; ++i)
+        found = try_library(blas, candidates[i], text, bytes, &refused);
+    if (!found)
+        snprintf(text, bytes, "no OpenBLAS%s%s", refused.text[0] ? ": " : "", refused.text);
+    else if (tell)
+        snprintf(text + strlen(text), bytes - strlen(text), " (%s)", refused.text);
 }

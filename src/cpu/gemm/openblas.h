@@ -24,7 +24,8 @@ typedef struct cf_blas {
     int (*get_openmp_threads)(void);
 } cf_blas;
 
-/* text: name, version and path of the library that was found, for people. */
+/* text: name, version and path of the library that was found, for people. If a library that the user names is there
+ * and cannot be used, also the reason. */
 void cf_blas_open(cf_blas *blas, char *text, size_t bytes);
 
 #endif
