@@ -60,7 +60,7 @@ conv_fft_embed(cf_toeplitz_kernel_text toeplitz_text core/host_device.h fbfft/co
                conv/toeplitz/tf32.cuh conv/toeplitz/signals.cuh ${slices}
                conv/toeplitz/weights.cuh conv/toeplitz/both.cuh conv/toeplitz/channels_last.cuh
                conv/toeplitz/channels_last_weights.cuh conv/toeplitz/planes_in_place.cuh
-               conv/toeplitz/planes_in_place_weights.cuh
+               conv/toeplitz/planes_in_place_weights.cuh conv/toeplitz/channels_last_both.cuh
                conv/toeplitz/small_geometry.h conv/toeplitz/small_planes.cuh conv/toeplitz/small_weights.cuh
                conv/toeplitz/lines_last.cuh conv/toeplitz/lines_last_both.cuh
                conv/toeplitz/volumes.cuh conv/toeplitz/volume_weights.cuh

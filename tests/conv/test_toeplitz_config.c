@@ -261,6 +261,12 @@ static void both_gradients_are_one_kernel(void **unused) {
         {"in=4x4096x8192 out=4096 groups=4096 kernel=31 pad=15 dtype=fp16 layout=last", false},
         {"in=4x4092x8192 out=4092 groups=4092 kernel=4 pad=3:0 dtype=bf16 layout=last", false},
         {"in=64x96x56x56 out=96 groups=96 kernel=7x7 pad=3 dtype=fp16", false},
+        {"in=64x96x56x56 out=96 groups=96 kernel=3x3 pad=1 dtype=fp16", false},
+        {"in=64x96x56x56 out=96 groups=96 kernel=3x3 pad=1 dtype=fp16 layout=last", true},
+        {"in=64x96x56x56 out=96 groups=96 kernel=3x3 pad=0 dtype=fp16 layout=last", false},
+        {"in=64x96x56x56 out=96 groups=96 kernel=3x3 pad=1 stride=2 dtype=fp16 layout=last", false},
+        {"in=64x96x56x56 out=96 groups=96 kernel=5x5 pad=2 dtype=fp16 layout=last", false},
+        {"in=64x96x14x14 out=96 groups=96 kernel=3x3 pad=1 dtype=fp16 layout=last", false},
         {"in=4x512x8x8x8 out=512 groups=512 kernel=3x3x3 pad=1 dtype=fp16", false},
     };
     cf_layer layer;

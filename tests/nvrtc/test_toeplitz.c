@@ -22,6 +22,8 @@ static const char *const problems[] = {
     "in=64x96x56x56 out=96 groups=96 kernel=7x7 pad=3 dtype=bf16 layout=last",
     "in=64x96x112x112 out=96 groups=96 kernel=3x3 pad=1 stride=2 dtype=bf16 layout=last",
     "in=64x32x112x112 out=32 groups=32 kernel=3x3 pad=1 dtype=fp16 layout=last",
+    "in=64x144x56x56 out=144 groups=144 kernel=3x3 pad=1 dtype=bf16 layout=last",
+    "in=64x192x28x28 out=192 groups=192 kernel=3x3 pad=1 dtype=fp16 w=fp32 math=half layout=last",
     "in=64x240x28x28 out=240 groups=240 kernel=5x5 pad=2 dtype=fp16 layout=last",
     "in=64x384x14x14 out=384 groups=384 kernel=7x7 pad=3 dtype=fp16 w=fp32 math=half",
     "in=16x1536x32x32 out=1536 groups=1536 kernel=9x9 pad=4 dtype=bf16",

@@ -53,8 +53,8 @@ typedef struct backward_call {
  * on failure. */
 bool layer_check_forward(layer *l, const conv_fft_plan *plan, bool with_bias);
 bool layer_check_backward(layer *l, const conv_fft_plan *plan, const backward_call *call);
-/** The bits of gx and gw are those of separate calls, if one call computes both. */
-bool layer_check_same_bits(layer *l, const conv_fft_plan *plan);
+/** The bits of gx, and with `weights` those of gw, are those of separate calls, if one call computes both. */
+bool layer_check_same_bits(layer *l, const conv_fft_plan *plan, bool weights);
 /** The adjoint identity between the current contents of y (without bias), gx and gw. */
 bool layer_check_adjoint(layer *l);
 /** Forward, joint backward and adjoint identity; then with bias, separate calls and accumulate flags. */

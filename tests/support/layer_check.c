@@ -193,7 +193,7 @@ static double *copy_of(const tensor *t) {
     return values;
 }
 
-bool layer_check_same_bits(layer *l, const conv_fft_plan *plan) {
+bool layer_check_same_bits(layer *l, const conv_fft_plan *plan, bool weights) {
     const backward_call joint = {.gx = true, .gw = true}, separate = {.gx = true, .gw = true, .separate = true};
     const tensor *const results[] = {&l->gx.tensor, &l->gw.tensor};
     double *values[2];
@@ -203,7 +203,7 @@ bool layer_check_same_bits(layer *l, const conv_fft_plan *plan) {
     ok = layer_check_backward(l, plan, &joint) && ok;
     for (int i = 0; i < 2; i++) {
         double *const others = copy_of(results[i]);
-        if (memcmp(values[i], others, (size_t)results[i]->count * sizeof *others) != 0)
+        if ((i == 0 || weights) && memcmp(values[i], others, (size_t)results[i]->count * sizeof *others) != 0)
             ok = case_fail("%s of a joint call has other bits than that of a separate call", i ? "gw" : "gx");
         free(others);
         free(values[i]);

@@ -39,6 +39,8 @@ bool cf_toeplitz_configure_both(const cf_layer *layer, const cf_gpu_properties *
         return false;
     if (is_line_last(data) && is_line_last(weights))
         return cf_toeplitz_join_lines_last(properties, both);
+    if (data->in_place && weights->in_place)
+        return cf_toeplitz_join_in_place(layer, properties, both);
     if (!have_same_tiles(data, weights) ||
         held_registers(both) > (data->dtype == CONV_FFT_FP32 ? MAX_HELD_FP32 : MAX_HELD))
         return false;
@@ -67,9 +69,13 @@ conv_fft_status cf_toeplitz_both_source(const cf_toeplitz_both *both, cf_source 
     char tail[8192];
     cf_text t = {tail, sizeof tail, 0};
     const cf_toeplitz_config *w = &both->weights;
+    const bool own_blocks = w->in_place || is_line_last(w);
     cf_text_add(&t, "namespace of_gx {\n%s}\nnamespace of_gw {\n%s}\nCF_TOEPLITZ_BOTH_KERNEL(%s, %d, %d)\n", of_gx.text,
-                of_gw.text, is_line_last(w) ? "lines_last_both" : "toeplitz_both", w->threads,
-                is_line_last(w) ? w->resident : 65536 / (REGISTERS * w->threads));
+                of_gw.text,
+                w->in_place       ? "toeplitz_last_both"
+                : is_line_last(w) ? "lines_last_both"
+                                  : "toeplitz_both",
+                w->threads, own_blocks ? w->resident : 65536 / (REGISTERS * w->threads));
     *source = of_gw;
     free((void *)of_gx.text);
     free((void *)of_gw.text);

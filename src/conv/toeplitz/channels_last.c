@@ -17,7 +17,13 @@ enum {
     MAX_QUADS = 16,
     WARPS = 24,            /* of a multiprocessor that help */
     WARPS_OF_WEIGHTS = 12, /* the same for gw */
-    FEW_PRODUCTS = 8       /* of a row of inputs */
+    FEW_PRODUCTS = 8,      /* of a row of inputs */
+    BOTH_TAPS = 9,         /* of a kernel whose gradients are one kernel; with more, two kernels are faster */
+    BOTH_QUADS = 4,        /* of its blocks: a sector of 32 bytes */
+    BOTH_TILES = 2,        /* of a warp, at most */
+    BOTH_COLUMNS = 128,    /* of a row */
+    BOTH_REGISTERS = 128,  /* of a thread, at most */
+    FOUR_WARPS = 128       /* a compiler counts registers for multiples of them */
 };
 
 /* Cycles of a quarter of a multiprocessor, beside the time of memory: for each row of inputs of a warp and each
@@ -206,6 +212,57 @@ conv_fft_status cf_toeplitz_configure_in_place(const cf_layer *layer, const cf_g
     return CONV_FFT_SUCCESS;
 }
 
+/* Both gradients: what of a problem the blocks decide. */
+static void set_both_block(cf_toeplitz_config *c, int64_t columns) {
+    const bool weights = c->pass == CF_PASS_WEIGHTS;
+    c->of_both = true;
+    c->batch = c->kernel[0] % 3 ? 2 : 3; /* so that few rows are unrolled */
+    c->buffers = 4;
+    c->quads = BOTH_QUADS;
+    c->tiles = columns > 32 ? BOTH_TILES : 1;
+    c->parts = (int)cf_ceil_div(columns, 32 * c->tiles) * (weights ? 2 : 1);
+    c->columns[0] = (int)cf_min(positions_of(c), columns);
+    c->columns[1] = (int)cf_min(outputs_of(c), columns);
+}
+
+/* Planes whose gradients are one kernel have as many rows and columns in x as in y, and padding by zeros. */
+static bool can_join(const cf_layer *layer, const cf_toeplitz_config *data, const cf_toeplitz_config *weights) {
+    bool same = true;
+    for (int a = 1; a < 3; ++a) {
+        const cf_axis *const axis = &layer->axis[a];
+        const int64_t before = cf_toeplitz_pad(axis, true);
+        same = same && axis->input == axis->output && axis->stride == 1 && before >= 0 && before < axis->kernel;
+    }
+    return same && weights->mode == CONV_FFT_PAD_ZEROS && data->aligned && weights->aligned && !data->small &&
+           !weights->small && layer->axis[2].input <= BOTH_COLUMNS &&
+           layer->axis[1].kernel * layer->axis[2].kernel <= BOTH_TAPS;
+}
+
+bool cf_toeplitz_join_in_place(const cf_layer *layer, const cf_gpu_properties *properties, cf_toeplitz_both *both) {
+    cf_toeplitz_config *const data = &both->data, *const weights = &both->weights;
+    if (!can_join(layer, data, weights))
+        return false;
+    const int64_t columns = layer->axis[2].input;
+    set_both_block(data, columns);
+    set_both_block(weights, columns);
+    const cf_toeplitz_row x = cf_toeplitz_row_of(positions_of(weights), BOTH_QUADS, false);
+    const int warps = BOTH_QUADS / 2 * weights->parts,
+              sums = weights->kernel[0] * ((weights->kernel[1] + 1) / 2) * 16 + 8;
+    do
+        both->shared = bytes_of(data) + (int64_t)CF_TOEPLITZ_UNIT * data->buffers * data->batch * x.size +
+                       (int64_t)sizeof(float) * warps * sums;
+    while (both->shared > properties->shared_per_block && --data->buffers > 1);
+    weights->buffers = data->buffers;
+    data->threads = weights->threads = 32 * (BOTH_QUADS * data->parts + warps);
+    weights->resident = (int)cf_min(cf_min(properties->threads_per_multiprocessor / weights->threads,
+                                           properties->shared_per_multiprocessor / (both->shared + 1024)),
+                                    properties->registers_per_multiprocessor /
+                                        (BOTH_REGISTERS * cf_round_up(weights->threads, FOUR_WARPS)));
+    data->tiles_across = weights->tiles_across = 1;
+    set_grid(weights, layer->axis[1].input, properties);
+    return weights->resident > 0 && both->shared <= properties->shared_per_block;
+}
+
 void cf_toeplitz_print_in_place(const cf_toeplitz_config *c, bool adds, cf_text *t) {
     const bool weights = c->pass == CF_PASS_WEIGHTS;
     const cf_slice_adder adder = cf_slice_adder_of(c->grid[1]);
@@ -220,14 +277,18 @@ void cf_toeplitz_print_in_place(const cf_toeplitz_config *c, bool adds, cf_text 
     cf_text_add(
         t,
         "static constexpr int MODE = %d, KERNEL_Y = %d, KERNEL_X = %d, STRIDE_Y = %d, STRIDE_X = %d, OFFSET_Y = "
-        "%d, OFFSET_X = %d, STEPS = %d, TILES = %d, PARTS = %d, QUADS = %d, BATCH = %d, BUFFERS = %d, WIDTH = %d, "
-        "WIDTH_Y = "
-        "%d;\n"
+        "%d, OFFSET_X = %d, STEPS = %d, TILES = %d, PARTS = %d, QUADS = %d, BATCH = %d, BUFFERS = %d, WIDTH = "
+        "%d, WIDTH_Y = %d;\n"
         "static constexpr bool TRANSPOSED = %d, ALIGNED = %d, SCALED = %d, FLIP = %d;\n};\n",
         c->mode, c->kernel[0], c->kernel[1], c->stride[0], c->stride[1], c->offset[0], c->offset[1], c->steps, c->tiles,
         c->parts, c->quads, c->batch, c->buffers, c->columns[0], c->columns[1], c->pass == CF_PASS_DATA && !c->small,
         c->aligned, c->scaled, c->pass == CF_PASS_DATA && c->small);
-    cf_text_add(t, "CF_TOEPLITZ_KERNEL(%s, %d, %d)\n", adds ? "toeplitz_add" : names[c->small][weights],
+    if (c->of_both && !adds)
+        return;
+    cf_text_add(t, "CF_TOEPLITZ_KERNEL(%s, %d, %d)\n",
+                c->of_both ? "toeplitz_add_both"
+                : adds     ? "toeplitz_add"
+                           : names[c->small][weights],
                 adds ? adder.sums * adder.shares : c->threads, adds ? 1 : c->resident);
 }
 

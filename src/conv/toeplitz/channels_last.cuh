@@ -37,6 +37,7 @@ template <class F> struct Last {
                          THREADS = 32 * F::QUADS * F::PARTS;
     static constexpr cf_toeplitz_row IN = cf_toeplitz_row_of(POSITIONS, F::QUADS, ADVANCE % 2 == 0),
                                      OUT = cf_toeplitz_row_of(OUTPUTS, F::QUADS, true);
+    static constexpr int SLOT = F::BATCH * IN.size; /* units of a batch */
     /* Rows of outputs that are not complete. The same registers have them every PERIOD rows of inputs. */
     static constexpr int LIVE = (KY + SY - 1) / SY * (F::TRANSPOSED ? SY : 1),
                          PERIOD = F::TRANSPOSED ? LIVE / SY : LIVE * SY,
@@ -74,9 +75,11 @@ template <> CF_DEVICE unsigned packed<bf16>(float a, float b) { return pack_bf16
 template <class F> struct Segment {
     int at, end; /* units of outputs: rows, or TRANSPOSED STRIDE_Y rows. The host sees that they fit an int */
     int units, count, rows; /* units of a plane; rows of outputs of the segment; rows of inputs */
+    int after, steps;       /* `after` rows that another walk beside this one has more inside of a plane; all rows */
     int input, output;      /* the rows of the signals that its first rows are */
-    long long x, y;         /* the places of the sample in both signals */
-    CF_DEVICE Segment(const cf_toeplitz_call &call) {
+    int sample;
+    long long x, y; /* the places of the sample in both signals */
+    CF_DEVICE explicit Segment(const cf_toeplitz_call &call, int after_rows = 0) : after(after_rows) {
         units = F::TRANSPOSED ? (call.y.rows + F::STRIDE_Y - 1) / F::STRIDE_Y : call.y.rows;
         const int tiles = call.tiles_across, all = units * int(call.samples), slices = int(gridDim.y) / tiles,
                   each = (all + slices - 1) / slices;
@@ -89,21 +92,23 @@ template <class F> struct Segment {
         count = 0;
         if (at >= end)
             return;
-        const int sample = at / units, top = at - sample * units, here = cf_min_of(end - at, units - top);
+        sample = at / units;
+        const int top = at - sample * units, here = cf_min_of(end - at, units - top);
         count = cf_min_of(here * UNIT, call.y.rows - top * UNIT);
         rows = F::TRANSPOSED ? (count - 1 + F::OFFSET_Y) / F::STRIDE_Y + 1 : (count - 1) * F::STRIDE_Y + F::KERNEL_Y;
         input = top * (F::TRANSPOSED ? 1 : F::STRIDE_Y) - call.row_pad;
         output = top * UNIT;
         x = sample * call.x.sample_stride;
         y = sample * call.y.sample_stride;
+        steps = rows + cf_min_of(after, call.y.rows - (output + count));
         at += here;
     }
 };
 
 /* What a thread copies of each row: 16 bytes at `unit` in shared memory (-1: none), at byte `at` of the row in global
  * memory. WIDTH: the columns of the signal that the positions can have. Only ALIGNED signals are copied 16 bytes at a
- * time. */
-template <class F, int POSITIONS, int WIDTH, bool SPLIT, int THREADS, int MODE> struct Pieces {
+ * time. The threads from FIRST on copy. */
+template <class F, int POSITIONS, int WIDTH, bool SPLIT, int THREADS, int MODE, int FIRST = 0> struct Pieces {
     static constexpr cf_toeplitz_row ROW = cf_toeplitz_row_of(POSITIONS, F::QUADS, SPLIT);
     static constexpr int COUNT = (WIDTH * ROW.units + THREADS - 1) / THREADS;
     int unit[COUNT], channels; /* channels: of the signal, from the first one of the block on */
@@ -113,7 +118,7 @@ template <class F, int POSITIONS, int WIDTH, bool SPLIT, int THREADS, int MODE> 
         channels = groups - channel < 4 * F::QUADS ? int(groups - channel) : 4 * F::QUADS;
         const int begin = MODE ? first : cf_max_of(first, 0);
         unroll<0, COUNT>([&](auto i) {
-            const int piece = int(threadIdx.x) + i * THREADS, part = piece % ROW.units,
+            const int piece = int(threadIdx.x) - FIRST + i * THREADS, part = piece % ROW.units,
                       position = begin + piece / ROW.units - first,
                       column = padded_index<MODE>(first + position, s.columns);
             const bool there = piece < WIDTH * ROW.units && position < POSITIONS &&
@@ -123,7 +128,9 @@ template <class F, int POSITIONS, int WIDTH, bool SPLIT, int THREADS, int MODE> 
         });
     }
     /* How many channels piece i has. */
-    CF_DEVICE int channels_of(int i) const { return channels - (int(threadIdx.x) + i * THREADS) % ROW.units * 8; }
+    CF_DEVICE int channels_of(int i) const {
+        return channels - (int(threadIdx.x) - FIRST + i * THREADS) % ROW.units * 8;
+    }
     CF_DEVICE void load(smem<uint4> to, const char *row) const {
         unroll<0, COUNT>([&](auto i) {
             if (unit[i] < 0)
@@ -281,8 +288,8 @@ template <class F> struct LastLoads {
     const SignalRows x;
     Segment<F> ahead;
     int next; /* the first row of the next batch, of segment `ahead` */
-    CF_DEVICE LastLoads(const cf_toeplitz_call &c, long long block, int left)
-        : call(c), pieces(c.x, c.groups, block, left / 2 * G::ADVANCE - c.column_pad), x(c.x, block), ahead(c),
+    CF_DEVICE LastLoads(const cf_toeplitz_call &c, long long block, int left, int after)
+        : call(c), pieces(c.x, c.groups, block, left / 2 * G::ADVANCE - c.column_pad), x(c.x, block), ahead(c, after),
           next(0) {}
     CF_DEVICE void load(smem<uint4> to) {
         if (ahead.count > 0) {
@@ -293,7 +300,7 @@ template <class F> struct LastLoads {
                     pieces.load(to + k * G::IN.size, x.row(ahead.x, row));
             }
             next += F::BATCH;
-            if (next >= ahead.rows) {
+            if (next >= ahead.steps) {
                 ahead.set(call);
                 next = 0;
             }
@@ -336,39 +343,41 @@ CF_DEVICE void finish_row(const cf_toeplitz_call &call, const LastWarp<F> &warp,
     warp.stage(smem_cast<unsigned>(to), sum);
 }
 
-template <class F> CF_DEVICE void toeplitz_last(const cf_toeplitz_call &call) {
+/* Copies rows of inputs to `memory`, and of outputs to `out`. after: of Segment. */
+template <class F>
+CF_DEVICE void walk_last(const cf_toeplitz_call &call, smem<uint4> memory, smem<uint4> out, int after) {
     typedef Last<F> G;
-    constexpr int SLOT = F::BATCH * G::IN.size, LAST_SLOT = (F::BUFFERS - 1) * SLOT;
+    constexpr int SLOT = G::SLOT, LAST_SLOT = (F::BUFFERS - 1) * SLOT;
     const long long block = blockIdx.x * (4ll * F::QUADS);
     const int left = int(blockIdx.y) % call.tiles_across * G::OUTPUTS;
-    smem<uint4> memory = cf_dynamic_shared<uint4>(), out = memory + F::BUFFERS * SLOT;
-    clear_tiles(memory, F::BUFFERS * SLOT); /* columns outside of x stay zero */
     const LastWarp<F> warp(call, block, left);
-    LastLoads<F> loads(call, block, left);
+    LastLoads<F> loads(call, block, left, after);
     LastStores<F> stores(call, block, left);
-    __syncthreads();
+    block_barrier();
     for (int slot = 0; slot < LAST_SLOT; slot += SLOT)
         loads.load(memory + slot);
     int slot = 0, before = LAST_SLOT; /* the batch that is multiplied, and the free buffer */
     LastSums<F> sums;
-    for (Segment<F> now(call); now.count > 0; now.set(call)) {
+    for (Segment<F> now(call, after); now.count > 0; now.set(call)) {
         sums.clear(warp.bias);
         smem<const uint2> rows = smem_cast<const uint2>(memory);
-        for (int base = 0; base < now.rows; base += G::UNROLLED)
+        for (int base = 0; base < now.steps; base += G::UNROLLED)
             unroll<0, G::UNROLLED>([&](auto u) {
                 constexpr int N = decltype(u)::value, K = N % F::BATCH;
                 const int n = base + N;
-                if (n >= now.rows)
+                if (n >= now.steps)
                     return;
                 if (K == 0) {
                     tiles_wait<F::BUFFERS - 2>();
-                    __syncthreads();
+                    block_barrier();
                     stores.store(out, now, n);
                     loads.load(memory + before);
                     rows = smem_cast<const uint2>(memory + slot);
                     before = slot;
                     slot = slot == LAST_SLOT ? 0 : slot + SLOT;
                 }
+                if (n >= now.rows)
+                    return;
                 if (F::MODE || unsigned(now.input + n) < unsigned(call.x.rows))
                     sums.template add<N>(rows + 2 * K * G::IN.size, warp.first, warp.b);
                 unroll<0, G::READY>([&](auto j) {
@@ -382,7 +391,14 @@ template <class F> CF_DEVICE void toeplitz_last(const cf_toeplitz_call &call) {
                     }
                 });
             });
-        __syncthreads();
+        block_barrier();
         stores.store(out, now, -1);
     }
+}
+
+template <class F> CF_DEVICE void toeplitz_last(const cf_toeplitz_call &call) {
+    constexpr int SIZE = F::BUFFERS * Last<F>::SLOT;
+    smem<uint4> memory = cf_dynamic_shared<uint4>();
+    clear_tiles(memory, SIZE); /* columns outside of x stay zero */
+    walk_last<F>(call, memory, memory + SIZE, 0);
 }

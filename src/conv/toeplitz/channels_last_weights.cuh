@@ -37,12 +37,12 @@ template <class F> struct LastWeights {
         });
     }
 
-    /* Reads row l of gy, or zeros. at: the unit of this lane. */
-    template <class L> CF_DEVICE void read(L l, bool inside, smem<uint4> row, int at) {
+    /* Reads row l of gy, or zeros. at: the unit of this lane. across: units of 16 columns. */
+    template <class L> CF_DEVICE void read(L l, bool inside, smem<uint4> row, int at, int across = 16 * GY.pitch) {
         unroll<0, F::TILES>([&](auto i) {
             unsigned b[4] = {0, 0, 0, 0};
             if (inside)
-                ldmatrix_trans_x4(b, row, at + 16 * i * GY.pitch);
+                ldmatrix_trans_x4(b, row, at + i * across);
             gy[l][i][0] = b[0];
             gy[l][i][1] = b[1];
         });
@@ -79,6 +79,7 @@ template <class F> struct LastWeights {
     }
 
     /* Adds the numbers of the warps that share channels. */
+    template <int SUMS = KY *KX>
     static CF_DEVICE void store(const cf_toeplitz_call &call, smem<float> totals, long long block) {
         constexpr int TAPS = KY * KX;
         for (int i = int(threadIdx.x); i < 8 * EIGHTS * TAPS; i += int(blockDim.x)) {
@@ -88,7 +89,7 @@ template <class F> struct LastWeights {
             float total = 0;
             for (int p = 0; p < F::PARTS; ++p)
                 total += totals[(p * EIGHTS + c / 8) * OF_WARP + (r * 2 * PAIRS + s) * 8 + c % 8];
-            store_tap<F>(call, block + c, r, s, total);
+            store_tap<F, SUMS>(call, block + c, r, s, total);
         }
     }
 };

@@ -58,6 +58,7 @@ template <class D, class W> CF_DEVICE void lines_last_both(const cf_toeplitz_bot
         }
         tiles_commit();
     };
+#pragma unroll 1
     for (int i = 0; i < D::BUFFERS; ++i)
         copy(items.begin + i * items.step, i);
     float down[L::EACH];

@@ -158,6 +158,8 @@ double cf_toeplitz_saved_seconds(const cf_layer *layer, const cf_device *device,
     cf_toeplitz_both both;
     if (!gpu || layer->batch == 0 || !cf_toeplitz_configure_both(layer, &gpu->properties, false, &both))
         return 0.0;
+    if (both.weights.in_place) /* the blocks are as busy as those of two kernels */
+        return cf_cost_of(device, cf_cost_gy_bytes(layer), 0.0, 1.0).seconds;
     const cf_stage_cost apart = cf_cost_gradients(layer, device, data, weights);
     const cf_toeplitz_config *d = &both.data, *w = &both.weights;
     double seconds;

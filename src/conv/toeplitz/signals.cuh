@@ -261,7 +261,9 @@ template <class F, bool SHARED = F::SHARED> struct Fragments {
     CF_DEVICE Fragments(smem<uint4>, const cf_toeplitz_taps &w, long long group, float scale, bool live) {
         unroll<0, F::KERNEL_Y>([&](auto r) {
             unroll<0, G::OF_ROW>([&](auto k) {
-                unroll<0, F::TERMS>([&](auto t) { held[r][k][t][0] = held[r][k][t][1] = 0; });
+#pragma unroll
+                for (int t = 0; t < F::TERMS; ++t)
+                    held[r][k][t][0] = held[r][k][t][1] = 0;
                 if (live)
                     toeplitz_fragment<F>(held[r][k], w, group, r, k, scale);
             });
@@ -292,7 +294,9 @@ template <class F> struct Fragments<F, true> {
             unsigned b[F::TERMS][2] = {};
             if (live)
                 toeplitz_fragment<F>(b, w, group, i / G::OF_ROW, i % G::OF_ROW, scale);
-            unroll<0, WORDS>([&](auto word) { at[32 * WORDS * i + word] = b[word / 2][word % 2]; });
+#pragma unroll
+            for (int word = 0; word < WORDS; ++word)
+                at[32 * WORDS * i + word] = b[word / 2][word % 2];
         }
     }
     template <int P> CF_DEVICE void multiply(float (&sum)[F::BLOCKS][4], smem<uint4> plane, int from, int unit) const {
@@ -323,11 +327,15 @@ CF_DEVICE void convolve_rows(const cf_toeplitz_call &call, const Fragments<F> &b
 #pragma unroll 1
     for (int g = 0; g < F::COUNT; ++g) {
         float sum[F::BLOCKS][4];
-        unroll<0, F::BLOCKS>([&](auto n) { sum[n][0] = sum[n][1] = sum[n][2] = sum[n][3] = 0; });
+#pragma unroll
+        for (int n = 0; n < F::BLOCKS; ++n)
+            sum[n][0] = sum[n][1] = sum[n][2] = sum[n][3] = 0;
         b.template multiply<P>(sum, tiles + plane * G::Input::SIZE, from,
                                g * F::BLOCKS / F::UP_X * F::STRIDE_X * G::OF_BLOCK);
         unroll<0, F::BLOCKS>([&](auto n) {
-            unroll<0, 4>([&](auto i) { sum[n][i] = F::SCALED ? sum[n][i] * down + bias : sum[n][i] + bias; });
+#pragma unroll
+            for (int i = 0; i < 4; ++i)
+                sum[n][i] = F::SCALED ? sum[n][i] * down + bias : sum[n][i] + bias;
         });
         if constexpr (F::FOLDED) {
             stage_outputs<F>(out + (plane * G::OUT_PLANE + 16 * part * G::OUT_ROW + P * G::OUT_PITCH), sum);

@@ -215,7 +215,10 @@ CF_DEVICE void load_channels(smem<uint4> tile, const cf_toeplitz_side &s, long l
 #ifdef CF_SIMT
 CF_DEVICE void tiles_commit() {}
 template <int PENDING> CF_DEVICE void tiles_wait() {}
+CF_DEVICE void block_barrier() { __syncthreads(); }
 #else
+/* A barrier of the block that its warps may reach at different places of the text. */
+CF_DEVICE void block_barrier() { asm volatile("bar.sync 0;" ::: "memory"); }
 CF_DEVICE void tiles_commit() { asm volatile("cp.async.commit_group;" ::: "memory"); }
 template <int PENDING> CF_DEVICE void tiles_wait() {
     asm volatile("cp.async.wait_group %0;" ::"n"(PENDING) : "memory");

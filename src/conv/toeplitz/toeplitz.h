@@ -119,6 +119,8 @@ bool cf_toeplitz_configure_both(const cf_layer *layer, const cf_gpu_properties *
 /* The same of signals with channels last, whose configurations are set (lines_last.c). */
 bool cf_toeplitz_join_lines_last(const cf_gpu_properties *properties, cf_toeplitz_both *both);
 double cf_toeplitz_cycles_both_lines_last(const cf_toeplitz_both *both, double multiprocessors);
+/* The same of planes that stay in place (channels_last.c). */
+bool cf_toeplitz_join_in_place(const cf_layer *layer, const cf_gpu_properties *properties, cf_toeplitz_both *both);
 /* The caller frees its text after the source. */
 conv_fft_status cf_toeplitz_both_source(const cf_toeplitz_both *both, cf_source *source);
 /* What one call for both gradients saves against one call for each; 0: nothing, so each has its own kernel. */

@@ -131,13 +131,18 @@ template <class F> struct ToeplitzWeights {
 #pragma unroll 1
         for (int first = 0; first < F::ACROSS; first += LINKS) {
             unsigned a[LINKS][4];
-            unroll<0, LINKS>(
-                [&](auto i) { ldmatrix_trans_x4(a[i], gy, y_at + gy_unit(2 * (first + i) + matrix % 2)); });
+#pragma unroll
+            for (int i = 0; i < LINKS; ++i)
+                ldmatrix_trans_x4(a[i], gy, y_at + gy_unit(2 * (first + i) + matrix % 2));
             if constexpr (F::BIAS) {
                 const unsigned ones = F::Storage::word({1, 1});
                 float d[4] = {0, 0, 0, 0};
-                unroll<0, LINKS>([&](auto i) { multiply_tile<typename F::Storage>(d, a[i], ones, ones); });
-                unroll<0, 4>([&](auto i) { bias[i] += d[i]; });
+#pragma unroll
+                for (int i = 0; i < LINKS; ++i)
+                    multiply_tile<typename F::Storage>(d, a[i], ones, ones);
+#pragma unroll
+                for (int i = 0; i < 4; ++i)
+                    bias[i] += d[i];
             }
             unroll<0, F::ROWS>([&](auto r) {
                 if (share * F::ROWS + r >= F::KERNEL_Y)
@@ -146,7 +151,9 @@ template <class F> struct ToeplitzWeights {
                     constexpr int BEGIN = decltype(group)::value * UNITS,
                                   COUNT = F::REACH - BEGIN < UNITS ? F::REACH - BEGIN : UNITS;
                     float d[UNITS][4];
-                    unroll<0, COUNT>([&](auto c) { d[c][0] = d[c][1] = d[c][2] = d[c][3] = 0; });
+#pragma unroll
+                    for (int c = 0; c < COUNT; ++c)
+                        d[c][0] = d[c][1] = d[c][2] = d[c][3] = 0;
                     unroll<0, LINKS>([&](auto i) {
                         unroll<0, (COUNT + 1) / 2>([&](auto pair) {
                             const int unit = 2 * F::STRIDE_X * (first + i) + BEGIN + 2 * pair + matrix / 2;
@@ -157,7 +164,11 @@ template <class F> struct ToeplitzWeights {
                                 multiply_tile<typename F::Storage>(d[2 * pair + 1], a[i], b[2], b[3]);
                         });
                     });
-                    unroll<0, COUNT>([&](auto c) { unroll<0, 4>([&](auto i) { sum[r][BEGIN + c][i] += d[c][i]; }); });
+#pragma unroll
+                    for (int c = 0; c < COUNT; ++c)
+#pragma unroll
+                        for (int i = 0; i < 4; ++i)
+                            sum[r][BEGIN + c][i] += d[c][i];
                 });
             });
         }
@@ -167,8 +178,9 @@ template <class F> struct ToeplitzWeights {
     template <int R> CF_DEVICE void put(smem<float> to) const {
         const int lane = int(threadIdx.x) % 32;
         unroll<0, F::REACH>([&](auto c) {
-            unroll<0, 4>(
-                [&](auto i) { to[128 * c + (lane / 4 + i / 2 * 8) * 8 + lane % 4 * 2 + i % 2] = sum[R][c][i]; });
+#pragma unroll
+            for (int i = 0; i < 4; ++i)
+                to[128 * c + (lane / 4 + i / 2 * 8) * 8 + lane % 4 * 2 + i % 2] = sum[R][c][i];
         });
     }
 

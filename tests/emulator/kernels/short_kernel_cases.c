@@ -107,6 +107,11 @@ static const short_case all[] = {
     {.problem = "in=2x80x4x20 out=80 groups=80 kernel=3x3 pad=1 layout=last dtype=bf16", .processors = 2},
     {.problem = "in=2x8x9x150 out=8 groups=8 kernel=4x6 pad=2:0x1:3 layout=last dtype=bf16", .shared = 20000},
     {.problem = "in=2x8x5x300 out=8 groups=8 kernel=2x3 pad=3x0 layout=last dtype=fp16", .processors = 2},
+    /* The same, both gradients in one kernel. */
+    {.problem = "in=3x24x19x37 out=24 groups=24 kernel=3x3 pad=1 layout=last dtype=fp16", .spoiled = true},
+    {.problem = "in=2x16x9x90 out=16 groups=16 kernel=3x3 pad=1 layout=last dtype=bf16 gw=fp32", .processors = 3},
+    {.problem = "in=2x8x12x20 out=8 groups=8 kernel=2x3 pad=1:0x2:0 layout=last dtype=fp16 w=fp32 math=half"},
+    {.problem = "in=1x8x20x25 out=8 groups=8 kernel=1x9 pad=0x4 layout=last dtype=bf16", .processors = 2},
     {.problem = "in=2x11x12x14 out=11 groups=11 kernel=3x2 pad=5x4 stride=2x1 layout=last dtype=fp16"},
     {.problem = "in=2x16x14x17 out=16 groups=16 kernel=3x5 pad=1x2 stride=3x4 layout=last dtype=bf16"},
     {.problem = "in=2x8x7x9 out=8 groups=8 kernel=1x1 layout=last dtype=fp16"},
@@ -439,7 +444,7 @@ bool short_case_check(const short_case *c, int number, const short_opened *o) {
         joint.flags = CONV_FFT_ACCUMULATE_GX | CONV_FFT_ACCUMULATE_GW | CONV_FFT_ACCUMULATE_GBIAS;
         layer_check_backward(&l, o->plan, &joint);
         if (!c->spatial)
-            layer_check_same_bits(&l, o->plan);
+            layer_check_same_bits(&l, o->plan, o->problem.rank == 1);
     }
     for (int pass = 0; pass < CF_PASS_COUNT; ++pass)
         if (c->spoiled && (o->plan->passes & 1 << pass))

@@ -409,10 +409,28 @@ void note_both_lines_last(const cf_toeplitz_both &both) {
     cover("FP32 gradients of weights" + kind, weights.weights == CONV_FFT_FP32);
 }
 
+void note_both_in_place(const cf_toeplitz_both &both) {
+    const cf_toeplitz_config &data = both.data, &weights = both.weights;
+    const std::string kind = ", both gradients, channels in place";
+    cover("FP16" + kind, data.dtype == CONV_FFT_FP16);
+    cover("BF16" + kind, data.dtype == CONV_FFT_BF16);
+    for (const int tiles : {1, 2})
+        cover(std::to_string(tiles) + " tiles" + kind, data.tiles == tiles);
+    cover("several warps of a row" + kind, data.parts > 1);
+    cover("one row of taps" + kind, data.kernel[0] == 1);
+    cover("an even number of rows of taps" + kind, data.kernel[0] % 2 == 0);
+    cover("padding on one side" + kind, data.row_pad != weights.row_pad && data.column_pad != weights.column_pad);
+    cover("channels that blocks do not fill" + kind, weights.groups % (4 * weights.quads) != 0);
+    cover("several blocks of channels" + kind, weights.grid[0] > 1);
+    cover("several blocks of a sample" + kind, weights.samples < weights.grid[1]);
+    cover("scaled weights" + kind, data.scaled);
+    cover("FP32 gradients of weights" + kind, weights.weights == CONV_FFT_FP32);
+}
+
 void note_both(const cf_toeplitz_both &both) {
     const cf_toeplitz_config &data = both.data, &weights = both.weights;
     if (weights.aligned) {
-        note_both_lines_last(both);
+        weights.in_place ? note_both_in_place(both) : note_both_lines_last(both);
         return;
     }
     const std::string kind = ", both gradients", of_type = data.dtype == CONV_FFT_FP32 ? ", FP32" + kind : kind;

@@ -7,6 +7,7 @@
 #include "conv/dft/gradient.cuh"
 #include "conv/spatial/walk.cuh"
 #include "conv/toeplitz/both.cuh"
+#include "conv/toeplitz/channels_last_both.cuh"
 #include "conv/toeplitz/lines_last_both.cuh"
 #include "conv/toeplitz/planes_in_place_weights.cuh"
 #include "conv/toeplitz/small_weights.cuh"
