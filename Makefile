@@ -10,11 +10,14 @@ RESULTS ?= build/bench
 BENCH_SCALE ?= --max-gflop 1 --seconds 0.2
 BUILD = cmake --build --parallel $(JOBS) --preset
 BENCH = scripts/with_onednn.sh build/release/bench/bench_conv $(BENCH_SCALE)
-# The name of the first GPU, for example nvidia-h200.
-GPU_NAME = $(shell nvidia-smi --id=0 --query-gpu=name --format=csv,noheader 2>/dev/null | tr 'A-Z ' 'a-z-')
+# The name of the first GPU without its memory, for example nvidia-h100 or nvidia-h200.
+GPU_NAME = $(shell nvidia-smi --id=0 --query-gpu=name --format=csv,noheader 2>/dev/null | tr 'A-Z ' 'a-z-' \
+    | sed 's/-[0-9]*gb.*//')
 GPU_RESULTS ?= bench/results/$(GPU_NAME)
-GPU_BENCH = build/release/bench/bench_conv --device 0 --out $(GPU_RESULTS)/conv.csv
-GPU_DEPTHWISE = build/release/bench/bench_conv --device 0 --out $(GPU_RESULTS)/fused.csv
+# Searches of cuDNN begin with what earlier ones found, so that new rows have no slower baseline.
+GPU_BENCH = build/release/bench/bench_conv --device 0 --known $(GPU_RESULTS)/conv.csv --out $(GPU_RESULTS)/conv.csv
+GPU_DEPTHWISE = build/release/bench/bench_conv --device 0 --known $(GPU_RESULTS)/fused.csv \
+    --out $(GPU_RESULTS)/fused.csv
 GPU_STAGES = build/release/bench/bench_conv --device 0 --stages --out $(GPU_RESULTS)/stages.csv
 GPU_TUNED = build/release/bench/bench_conv --device 0 --tune --seconds 0.05 --search 0.4 --out $(GPU_RESULTS)/tuned.csv
 PYTHON ?= python3
@@ -217,17 +220,19 @@ bench-gpu:
 	$(GPU_BENCH) $(SUITES) --class fp16 --layout last
 	$(GPU_BENCH) $(SUITES) --class bf16
 	$(GPU_BENCH) $(SUITES) --class bf16 --layout last
+	for c in fp32 tf32; do $(GPU_BENCH) --suite table4=networks/table4.txt --class $$c --layout last || exit 1; done
 	for c in fp16 bf16; do for l in first last; do $(GPU_BENCH) $(DENSE16) --class $$c --layout $$l || exit 1; done; done
 	$(GPU_BENCH) --suite grid=networks/grid.txt --seconds 0.05 --search 1
 	$(GPU_DEPTHWISE) --suite depthwise=networks/depthwise.txt --suite longconv=networks/longconv.txt
+	$(GPU_DEPTHWISE) --suite depthwise=networks/depthwise.txt --layout last
 	$(GPU_DEPTHWISE) --suite depthwise=networks/depthwise.txt --class fp16
 	$(GPU_DEPTHWISE) --suite depthwise=networks/depthwise.txt --class fp16 --layout last
-	$(GPU_DEPTHWISE) --suite causal=networks/causal.txt
-	$(GPU_DEPTHWISE) --suite causal=networks/causal.txt --class bf16
+	for c in fp32 bf16; do for l in first last; do \
+	    $(GPU_DEPTHWISE) --suite causal=networks/causal.txt --class $$c --layout $$l || exit 1; done; done
 	$(GPU_TUNED) --suite table4=networks/table4.txt --suite nets=networks/alexnet.txt \
 	    --suite nets=networks/overfeat_fast.txt
 	$(GPU_TUNED) --suite grid=networks/grid.txt --count 48
-	$(GPU_STAGES) --suite networks/table4.txt
+	for c in fp32 tf32 fp16 bf16; do $(GPU_STAGES) --suite networks/table4.txt --class $$c || exit 1; done
 	$(GPU_STAGES) --suite networks/volumes.txt --case c32-n64-k7
 	$(GPU_STAGES) --suite networks/signals.txt --case k1023
 

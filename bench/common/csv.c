@@ -185,6 +185,29 @@ bool bench_csv_write(const char *path, const bench_part *part) {
     return good;
 }
 
+/* The text of the field after so many commas. The fields before it have no quotes. */
+static void read_field(const char *line, int commas, char *text, size_t bytes) {
+    while (commas > 0 && *line)
+        commas -= *line++ == ',';
+    const bool quoted = *line == '"';
+    snprintf(text, bytes, "%.*s", (int)strcspn(line + quoted, quoted ? "\"\n" : ",\n"), line + quoted);
+}
+
+bool bench_csv_next(FILE *file, const bench_row *row, char *strategy, size_t bytes) {
+    const row_key wanted = key_of(row);
+    char line[MAX_LINE], impl[sizeof row->impl];
+    while (fgets(line, sizeof line, file)) {
+        if (line[0] == '#' || strcmp(key_of_line(line).text, wanted.text) != 0)
+            continue;
+        read_field(line, 5, impl, sizeof impl);
+        if (strcmp(impl, row->impl) != 0)
+            continue;
+        read_field(line, 9, strategy, bytes);
+        return true;
+    }
+    return false;
+}
+
 bool bench_csv_has(const char *path, const char *commit, const bench_row *row) {
     const row_key wanted = key_of(row);
     char line[MAX_LINE], mark[128];

@@ -35,4 +35,8 @@ bool bench_csv_write(const char *path, const bench_part *part);
 /* Whether the file has rows like this one under a header with this commit. */
 bool bench_csv_has(const char *path, const char *commit, const bench_row *row);
 
+/* The strategy of the next row, from the position of the file on, that is like this one and has its implementation.
+ * False: there is none. */
+bool bench_csv_next(FILE *file, const bench_row *row, char *strategy, size_t bytes);
+
 #endif

@@ -19,6 +19,7 @@ typedef struct bench_gpu {
     struct bench_cudnn *cudnn; /* NULL: there is none; conv/baselines/cudnn.h */
     char cublas[32];           /* version */
     double search_seconds;     /* time to look for the best algorithm of a baseline, for each pass */
+    const char *known;         /* results whose algorithms of a baseline are tried first; NULL: none */
     bool deterministic;        /* use only algorithms of baselines whose results are the same each time */
     bool verbose;
 } bench_gpu;

@@ -41,15 +41,15 @@ static int describe_gpu(const bench_gpu *g, char *text, size_t bytes) {
 
 void bench_conditions(bench_part *part, const char *suite, const bench_options *o, double seconds,
                       const conv_fft_context *context, const struct bench_gpu *gpu, const bench_timer *timer) {
-    char commit[64], date[32], search[96] = "", limit[64] = "none";
+    char commit[64], date[32], search[128] = "", limit[64] = "none";
     bench_commit(o->commit, commit, sizeof commit);
     bench_date(date, sizeof date);
     if (o->max_gflop > 0)
         snprintf(limit, sizeof limit, "%g GFLOP direct per pass", o->max_gflop);
 
     if (gpu && gpu->cudnn)
-        snprintf(search, sizeof search, ", at most %g s to search cuDNN%s for each pass", o->search,
-                 o->tune ? "'s deterministic algorithms" : "");
+        snprintf(search, sizeof search, ", at most %g s to search cuDNN%s for each pass%s", o->search,
+                 o->tune ? "'s deterministic algorithms" : "", o->known ? ", those of earlier results first" : "");
 
     char *at = part->header;
     size_t left = sizeof part->header;

@@ -49,6 +49,8 @@ static const char help[] =
     "  --seconds S     time for each implementation and pass, flushes included; at least three runs on the CPU,\n"
     "                  seven on a GPU (default: 0.5 on the CPU, 0.2 on a GPU)\n"
     "  --search S      time to look for the best algorithm of cuDNN, for each pass (default: 6)\n"
+    "  --known FILE    earlier results, a file that --out wrote: their algorithms of cuDNN are tried first, so that a\n"
+    "                  short search has them, too\n"
     "  --verbose       print every algorithm that was tried\n"
     "  --max-gflop X   reduce the batch, then the channels, until a direct pass needs at most X GFLOP. The name of\n"
     "                  the case then says so (L2-b2, L2-b1-c32). A case that stays larger runs without baselines\n"
@@ -136,6 +138,7 @@ static const option_rule rules[] = {
     {'L', OPTION_READ, "layout", 0, 0, 0, "be first or last", read_layout},
     {'i', OPTION_TEXT, "commit", AT(commit), 0, 0, NULL, NULL},
     {'r', OPTION_POSITIVE, "search", AT(search), 0, 0, NULL, NULL},
+    {'K', OPTION_TEXT, "known", AT(known), 0, 0, NULL, NULL},
     {'v', OPTION_FLAG, "verbose", AT(verbose), 0, 0, NULL, NULL},
     {'t', OPTION_WHOLE, "threads", AT(threads), 1, 1000000, NULL, NULL},
     {'o', OPTION_TEXT, "out", AT(out), 0, 0, NULL, NULL},

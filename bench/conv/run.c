@@ -161,6 +161,7 @@ static bool open_session(bench_session *run, const bench_options *o) {
         run->gpu = &run->gpu_in_use;
         run->gpu->cudnn = bench_cudnn_create(run->gpu);
         run->gpu->search_seconds = o->search;
+        run->gpu->known = o->known;
         run->gpu->deterministic = o->tune; /* tuned plans are deterministic */
         run->gpu->verbose = o->verbose;
     }

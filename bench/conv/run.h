@@ -18,6 +18,7 @@ typedef struct bench_options {
     const bench_class *class;
     bool channels_last;
     const char *out, *commit;          /* NULL: the standard output; what git says */
+    const char *known;                 /* earlier results; NULL: none */
     double seconds, search, max_gflop; /* seconds 0: the default of the device */
     double minutes;                    /* 0: no limit */
     bool tune, choice, families, stages, resume, prepare_only, list, verbose, no_direct;

@@ -45,8 +45,8 @@ import re
 import statistics
 import sys
 
-from results import (HALVES, KINDS, LONG_GRID, OTHER_FORMS, OUR_FAMILIES, PASSES, PRECISIONS, SUITES, Run, copy_rate,
-                     geometric_mean, peak_rates, read_results)
+from results import (FP32_PRODUCTS, HALVES, KINDS, LONG_GRID, OTHER_FORMS, OUR_FAMILIES, PASSES, PRECISIONS, SUITES,
+                     Run, copy_rate, geometric_mean, peak_rates, read_results)
 from model_quality import quality_lines
 from processors import busy_lines, goals_lines
 from warp_kernels import warp_lines
@@ -315,6 +315,8 @@ def stages_table(runs, results):
         for name, ms, moved, operations, strategy in run.stages:
             tensor = name.startswith("product") and "product=tensor" in strategy
             peak = (peaks[-1] if tensor else peaks[0]) if peaks else None
+            if peak and tensor and "spectrum=fp32" not in strategy:
+                peak *= FP32_PRODUCTS  # numbers of 16 bits
             copy, units = 1e3 * moved / rate if rate else None, 1e3 * operations / peak if peak else None
             rows.append([run.suite, run.case, *class_of(run), run.passname, name, number(moved / 1e6),
                          number(copy) if copy else "-", number(operations / 1e9), number(units) if units else "-",

@@ -189,6 +189,7 @@ def copy_rate(runs):
 # FP16 operations (a multiply-add counts as two) per cycle and multiprocessor, by compute capability. An FP32 product
 # takes three products of FP16 numbers.
 TENSOR_OPERATIONS = {"8": 2048, "9": 4096}
+FP32_PRODUCTS = 3
 
 
 def peak_rates(runs):
@@ -202,5 +203,5 @@ def peak_rates(runs):
             cycles = int(facts["multiprocessors"]) * int(facts["clock_khz"]) * 1e3
             tensor = TENSOR_OPERATIONS.get(facts.get("compute_major"))
             return {"FP32 units": 2 * 128 * cycles,
-                    **({"tensor cores (3 for 1)": tensor / 3 * cycles} if tensor else {})}
+                    **({"tensor cores (3 for 1)": tensor / FP32_PRODUCTS * cycles} if tensor else {})}
     return {}

@@ -169,6 +169,26 @@ def causal_faults(folder):
         yield f"an older cuDNN: {ended.stderr}"
 
 
+def known_faults(folder):
+    """A search that has no time tries all that earlier results name for the pass, and one more algorithm."""
+    layers, known = folder / "known.txt", folder / "known.csv"
+    layers.write_text("a in=2x4x12x12 out=3 kernel=3x3 pad=1\n")
+    known.write_text("suite,case,pass,precision,layout,impl,ms,workspace_bytes,rel_l2,strategy\n# suite known\n"
+                     "known,a,bprop,fp32,first,cudnn,1,0,1,graph:3\nknown,a,fprop,fp32,first,ours,1,0,1,graph:3\n"
+                     'known,a,fprop,fp32,first,cudnn,1,0,1,"graph:0:k2=27,k13=-1 (search cut short)"\n'
+                     "known,a,fprop,fp32,first,cudnn,1,0,1,graph:2\n")
+    for options, expected in [([], ["old:FFT_TILING:fma"]),
+                                (["--known", str(known)], ["graph:0:k2=27,k13=-1", "graph:2", "old:FFT_TILING:fma"])]:
+        environment = {**os.environ, "CONV_FFT_LIBRARY_PATH": f"{FAKES}/with_cudnn:{FAKES}/large_gpu",
+                       "CONV_FFT_CACHE_DIR": str(folder / "cache")}
+        ended = subprocess.run([PROGRAM, "--suite", str(layers), *OPTIONS, "--device", "0", "--pass", "fprop",
+                                "--search", "1e-9", "--verbose", *options],
+                               capture_output=True, text=True, timeout=100, env=environment)
+        tried = re.findall(r"cudnn a: [\d.]+ ms (\S+) \(workspace", ended.stderr)
+        if tried != expected:
+            yield f"tried with {options}: {tried}, {ended.stderr}"
+
+
 def refusal_faults(folder):
     for arguments in [["--shard", "0/2"], ["--shard", "3/2"], ["--shard", "1"], ["--resume"], ["--minutes", "0"],
                       ["--class", "fp16"], ["--case", "z"]]:
@@ -184,7 +204,8 @@ def main():
             f"{name} in=2x2x{extent}x9 out=3 kernel=3x2 stride={1 + extent % 2} pad=1:0\n"
             for extent, name in enumerate(NAMES, 6)))
         found = [*part_faults(folder), *kept_faults(folder), *stage_faults(folder), *family_faults(folder),
-                 *onednn_faults(folder), *causal_faults(folder), *refusal_faults(folder)]
+                 *onednn_faults(folder), *causal_faults(folder), *known_faults(folder),
+                 *refusal_faults(folder)]
     print("\n".join(found) or "bench_conv: good")
     return 1 if found else 0
 

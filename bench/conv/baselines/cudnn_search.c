@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "conv/baselines/cudnn_search.h"
 
+#include "common/csv.h"
 #include "common/message.h"
 #include "common/timer.h"
 
@@ -132,6 +133,31 @@ static bool visit(const char *text, void *user) {
     return consider(s->u, &way);
 }
 
+static const char *pass_name(conv_fft_pass pass) {
+    int i = 0;
+    while (bench_passes[i].pass != pass)
+        i++;
+    return bench_passes[i].name;
+}
+
+/* Try the algorithms that earlier searches found best for this pass of the case. */
+static void visit_known(search *s) {
+    const cudnn_unit *const u = s->u;
+    bench_row row = {.impl = "cudnn", .channels_last = u->layer->problem.tensor_layout == CONV_FFT_CHANNELS_LAST};
+    char text[sizeof row.strategy];
+    FILE *file = u->gpu->known ? fopen(u->gpu->known, "r") : NULL;
+    bench_copy(row.suite, sizeof row.suite, u->layer->suite);
+    bench_copy(row.layer, sizeof row.layer, u->layer->name);
+    bench_copy(row.pass, sizeof row.pass, pass_name(u->pass));
+    bench_copy(row.precision, sizeof row.precision, u->class->name);
+    while (file && bench_csv_next(file, &row, text, sizeof text)) {
+        text[strcspn(text, " ")] = '\0'; /* without the note on the search */
+        visit(text, s);
+    }
+    if (file)
+        fclose(file);
+}
+
 static int compare_ways(const void *a, const void *b) {
     const double x = ((const cudnn_way *)a)->ms, y = ((const cudnn_way *)b)->ms;
     return (x > y) - (x < y);
@@ -174,13 +200,6 @@ static void verify(cudnn_unit *u, const bench_job *job) {
     }
 }
 
-static const char *pass_name(conv_fft_pass pass) {
-    int i = 0;
-    while (bench_passes[i].pass != pass)
-        i++;
-    return bench_passes[i].name;
-}
-
 void cudnn_search(cudnn_unit *u, const bench_job *job) {
     const double start = bench_now_ms();
     u->deadline_ms = start + 1e3 * u->gpu->search_seconds;
@@ -189,13 +208,15 @@ void cudnn_search(cudnn_unit *u, const bench_job *job) {
     search s = {u, &guard};
     int algorithms = 0;
     if (bench_good(cf_cudnn_guard_acquire(cudnn, u->gpu->stream, &guard), "cudnn")) {
+        visit_known(&s);
         cf_cudnn_legacy_each(&guard, &u->direct, visit, &s);
-        algorithms = u->count;
         for (int all = 0; all < 2 && u->count < CUDNN_MAX_WAYS && bench_now_ms() < u->deadline_ms; all++)
             cf_cudnn_graph_each(&guard, &u->direct, all, visit, &s);
         cf_cudnn_guard_release(cudnn, &guard);
     }
     const int count = u->count;
+    for (int i = 0; i < count; i++)
+        algorithms += u->ways[i].old != NULL;
     u->cut_short = count == CUDNN_MAX_WAYS || bench_now_ms() >= u->deadline_ms;
     sort_ways(u);
     run_final(u);
