@@ -30,7 +30,7 @@ conv_fft_embed(cf_fbfft_kernel_text kernel_text core/host_device.h fbfft/common/
 conv_fft_embed(cf_c2c_fp16_kernel_text half_text ${mma} fbfft/common/fp16_dft.cuh fbfft/c2c_fp16/lines.cuh
                fbfft/c2c_fp16/step.cuh fbfft/c2c_fp16/tile.cuh)
 conv_fft_embed(cf_c2c_split_kernel_text split_text ${mma} fbfft/c2c_split/geometry.h fbfft/common/fp16_dft.cuh
-               fbfft/c2c_split/lines.cuh fbfft/c2c_split/kernel.cuh)
+               fbfft/c2c_split/lines.cuh fbfft/c2c_split/reals.cuh fbfft/c2c_split/kernel.cuh)
 conv_fft_embed(cf_tensor_fft_kernel_text matrix_text ${mma} fbfft/common/fp16_dft.cuh fbfft/tensor_core/geometry.h
                fbfft/tensor_core/plane.cuh fbfft/tensor_core/plane_load.cuh fbfft/tensor_core/scales.cuh
                fbfft/tensor_core/plane_forward.cuh fbfft/tensor_core/line_addressing.cuh

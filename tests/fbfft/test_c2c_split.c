@@ -36,16 +36,14 @@ static void refusals(void **state) {
     BAD(arithmetic = (fbfft_arithmetic)4, "arithmetic is 4", "FBFFT_ARITHMETIC_FP32 (1)", split);
     BAD(arithmetic = FBFFT_ARITHMETIC_FP16, "FBFFT_ARITHMETIC_FP16 (3)", "spectrum is CONV_FFT_FP32 (0)");
     BAD(spectrum = CONV_FFT_FP16, split, "must be FBFFT_ARITHMETIC_FP16 (3)", "DEFAULT");
-    BAD(kind = FBFFT_R2C, "kind is 0", "FBFFT_C2C_FORWARD (2)", split);
-    BAD(kind = FBFFT_C2R, "kind is 1", "FBFFT_C2C_INVERSE (3)", split);
     BAD(dtype = CONV_FFT_FP16, "dtype is 1", "CONV_FFT_FP32 (0)", split);
     BAD(dtype = CONV_FFT_FP64, "dtype is 3", "CONV_FFT_FP32 (0)", split);
     BAD(layout = CONV_FFT_CHANNELS_LAST, "layout is 1", "CHANNELS_FIRST", split);
     BAD(order = FBFFT_FREQUENCY_MAJOR, "order is 2", "NATURAL", split);
     BAD(padding = CONV_FFT_PAD_CIRCULAR, "padding is 1", "ZEROS", split);
-    BAD(basis[0] = 1000, "basis[0] is 1000", "power of two", "256 to 16777216", split);
-    BAD(basis[0] = 128, "basis[0] is 128", "256 to 16777216", split);
-    BAD(basis[0] = 1 << 25, "basis[0] is 33554432", "256 to 16777216", split);
+    BAD(basis[0] = 1000, "basis[0] is 1000", "power of two", "256 to 134217728", split);
+    BAD(basis[0] = 128, "basis[0] is 128", "256 to 134217728", split);
+    BAD(basis[0] = 1 << 28, "basis[0] is 268435456", "256 to 134217728", split);
     BAD(extent[0] = 1023, "extent[0] is 1023", "0 or 1024", split);
     BAD(size[0] = 1025, "size[0] is 1025", "0 or 1024", split);
     BAD(offset[0] = 1, "offset[0] is 1", "must be 0", split);
@@ -59,19 +57,27 @@ static void refusals(void **state) {
 static void axes(void **state) {
     (void)state;
     static const struct {
+        fbfft_kind kind;
         int rank;
         int64_t basis[3];
         const char *field, *range; /* NULL: allowed */
-    } cases[] = {{2, {4096, 256, 0}, NULL, NULL},
-                 {2, {256, 16384, 0}, NULL, NULL},
-                 {2, {8192, 256, 0}, "basis[0] is 8192", "256 to 4096"},
-                 {2, {256, 32768, 0}, "basis[1] is 32768", "256 to 16384"},
-                 {2, {128, 256, 0}, "basis[0] is 128", "256 to 4096"},
-                 {3, {256, 256, 256}, NULL, NULL},
-                 {3, {256, 8192, 256}, "basis[1] is 8192", "256 to 4096"},
-                 {3, {256, 256, 64}, "basis[2] is 64", "256 to 16384"}};
+    } cases[] = {{FBFFT_C2C_FORWARD, 2, {4096, 256, 0}, NULL, NULL},
+                 {FBFFT_C2C_FORWARD, 2, {256, 16384, 0}, NULL, NULL},
+                 {FBFFT_C2C_FORWARD, 2, {8192, 256, 0}, "basis[0] is 8192", "256 to 4096"},
+                 {FBFFT_C2C_FORWARD, 2, {256, 32768, 0}, "basis[1] is 32768", "256 to 16384"},
+                 {FBFFT_C2C_FORWARD, 2, {128, 256, 0}, "basis[0] is 128", "256 to 4096"},
+                 {FBFFT_C2C_FORWARD, 3, {256, 256, 256}, NULL, NULL},
+                 {FBFFT_C2C_FORWARD, 3, {256, 8192, 256}, "basis[1] is 8192", "256 to 4096"},
+                 {FBFFT_C2C_FORWARD, 3, {256, 256, 64}, "basis[2] is 64", "256 to 16384"},
+                 {FBFFT_R2C, 1, {512, 0, 0}, NULL, NULL},
+                 {FBFFT_R2C, 1, {256, 0, 0}, "basis[0] is 256", "512 to 268435456"},
+                 {FBFFT_C2R, 1, {1 << 29, 0, 0}, "basis[0] is 536870912", "512 to 268435456"},
+                 {FBFFT_R2C, 2, {256, 32768, 0}, NULL, NULL},
+                 {FBFFT_C2R, 2, {256, 256, 0}, "basis[1] is 256", "512 to 32768"},
+                 {FBFFT_R2C, 2, {8192, 512, 0}, "basis[0] is 8192", "256 to 4096"},
+                 {FBFFT_C2R, 3, {256, 256, 65536}, "basis[2] is 65536", "512 to 32768"}};
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; ++i) {
-        fbfft_desc d = split_desc(FBFFT_C2C_FORWARD, 10);
+        fbfft_desc d = split_desc(cases[i].kind, 10);
         fbfft_plan *plan = NULL;
         d.rank = cases[i].rank;
         memcpy(d.basis, cases[i].basis, sizeof d.basis);
@@ -139,6 +145,30 @@ static void plan_is_explained(void **state) {
     explain(&d, text);
     assert_non_null(strstr(text, "columns to lines of 512 = 2*256"));
     assert_non_null(strstr(text, "columns of 1024 = 4*256"));
+    d = split_desc(FBFFT_C2C_INVERSE, 26);
+    explain(&d, text);
+    static const char *const of_longest[] = {
+        "kernel 1: ",       "columns to lines of 512 = 2*256", "columns of 512", "kernel 3: ", "columns of 256;",
+        "by 3 kernels each"};
+    for (int w = 0; w < 6; ++w)
+        if (!strstr(text, of_longest[w]))
+            fail_msg("no \"%s\" in %s", of_longest[w], text);
+    d = split_desc(FBFFT_R2C, 11);
+    explain(&d, text);
+    assert_non_null(strstr(text, "kernel 1: r2c of FP32 by tensor cores"));
+    assert_non_null(strstr(text, "lines of 2048 = 8*256 pairs of reals"));
+    d = split_desc(FBFFT_R2C, 15);
+    explain(&d, text);
+    static const char *const of_reals[] = {"r2c 65536 from 65536, fp32", "columns to lines of 2048 = 8*256",
+                                           "kernel 3: bins of lines of 32768 complex numbers to those of 65536 reals",
+                                           "1073.74 MB read", "by 3 kernels each"};
+    for (int w = 0; w < 5; ++w)
+        if (!strstr(text, of_reals[w]))
+            fail_msg("no \"%s\" in %s", of_reals[w], text);
+    d = split_desc_of(FBFFT_C2R, (const int[3]){0, 8, 8});
+    explain(&d, text);
+    assert_non_null(strstr(text, "kernel 1: bins of lines of 256 complex numbers from those of 512 reals"));
+    assert_non_null(strstr(text, "kernel 3: "));
     d = split_desc(FBFFT_C2C_FORWARD, 12);
     d.arithmetic = FBFFT_ARITHMETIC_FP32;
     explain(&d, text);
@@ -159,25 +189,39 @@ static cf_gpu_properties properties_of(const char *path) {
 }
 
 /* Blocks fit the GPU, and as many as the compiler is told of fit a multiprocessor. Each kernel has its axis. */
-static void check_plan(const cf_gpu_properties *p, const int log[3]) {
-    const fbfft_desc d = split_desc_of(FBFFT_C2C_INVERSE, log);
+static void check_plan(const cf_gpu_properties *p, fbfft_kind kind, const int log[3]) {
+    const fbfft_desc d = split_desc_of(kind, log);
+    const bool reals = kind == FBFFT_R2C || kind == FBFFT_C2R, inverse = kind == FBFFT_C2R || kind == FBFFT_C2C_INVERSE;
     cf_fft_problem problem;
     cf_c2c_split_config c;
-    int done = 0;
+    int done = 0, axes = log[2] > 22 ? 3 : log[2] > 14 ? 2 : 1 + (log[1] > 0) + (log[0] > 0);
     assert_int_equal(cf_fft_resolve(&d, &problem), CONV_FFT_SUCCESS);
     assert_int_equal(cf_c2c_split_configure(&problem, p, &c), CONV_FFT_SUCCESS);
-    assert_true(c.inverse && c.points == 1LL << (log[0] + log[1] + log[2]));
-    assert_int_equal(c.count, log[2] > 14 ? 2 : 1 + (log[1] > 0) + (log[0] > 0));
-    for (int i = 0; i < c.count; ++i) {
-        const cf_c2c_split_pass *pass = &c.pass[i];
+    assert_true(c.inverse == inverse && c.reals == reals && c.points == 1LL << (log[0] + log[1] + log[2]));
+    assert_int_equal(c.rows, 1LL << (log[0] + log[1]));
+    const bool one_more = reals && axes > 1;
+    assert_int_equal(c.count, axes + one_more);
+    assert_true(c.pass[0].reals == (reals && !one_more));
+    if (one_more) {
+        const cf_c2c_split_pass *const pass = &c.pass[inverse ? 0 : axes];
+        assert_int_equal(pass->form, CF_C2C_SPLIT_REALS);
+        assert_true(pass->log_n == log[2] && pass->log_rows[0] == log[0] && pass->log_rows[1] == log[1]);
+        assert_true(pass->shared == 0 && pass->blocks * pass->threads <= 2048);
+    }
+    for (int i = 0; i < axes; ++i) {
+        const cf_c2c_split_pass *const pass = &c.pass[i + (one_more && inverse)];
         const bool rows = pass->form == CF_C2C_SPLIT_ROWS;
         done += pass->log_n;
-        assert_true(pass->blocks >= 1 && (pass->log_n >= 8 || log[2] == 15) && pass->log_n <= (rows ? 14 : 12));
+        assert_true(pass->blocks >= 1 && (pass->log_n >= 8 || log[2] == 15 || log[2] == 23) &&
+                    pass->log_n <= (rows ? 14 : 12));
         assert_int_equal(pass->form, i > 0         ? CF_C2C_SPLIT_COLUMNS
                                      : log[2] > 14 ? CF_C2C_SPLIT_FIRST
                                                    : CF_C2C_SPLIT_ROWS);
         assert_int_equal(pass->log_inner, i > 0 ? done - pass->log_n : rows ? 0 : log[2] - pass->log_n);
+        assert_int_equal(pass->log_last,
+                         axes == 3 && log[2] > 22 && i < 2 ? c.pass[c.count - 1 - !inverse * one_more].log_n : 0);
         assert_true(rows || pass->lines >> pass->log_inner == 0); /* the lines of a block are neighbours */
+        assert_true(pass->log_last == 0 || pass->lines >> pass->log_last == 0);
         assert_true(pass->shared <= p->shared_per_block);
         assert_true(pass->blocks * (pass->shared + p->shared_reserved_per_block) <= p->shared_per_multiprocessor);
         assert_true(pass->blocks * pass->threads <= 2048);
@@ -189,10 +233,13 @@ static void plans(void **state) {
     static const char *const files[] = {"data/gpus/h200.txt", "data/gpus/a100.txt"};
     for (int f = 0; f < 2; ++f) {
         const cf_gpu_properties p = properties_of(files[f]);
-        for (int log = 8; log <= 24; ++log)
-            check_plan(&p, (const int[3]){0, 0, log});
-        for (int log = 8; log <= 12; ++log)
-            check_plan(&p, (const int[3]){0, log, 14}), check_plan(&p, (const int[3]){log, 20 - log, 8});
+        for (int kind = FBFFT_R2C; kind <= FBFFT_C2C_INVERSE; ++kind) {
+            for (int log = 8; log <= 27; ++log)
+                check_plan(&p, (fbfft_kind)kind, (const int[3]){0, 0, log});
+            for (int log = 8; log <= 12; ++log)
+                check_plan(&p, (fbfft_kind)kind, (const int[3]){0, log, 14}),
+                    check_plan(&p, (fbfft_kind)kind, (const int[3]){log, 20 - log, 8});
+        }
     }
 }
 
@@ -203,7 +250,7 @@ static void too_small(void **state) {
     cf_c2c_split_config c;
     p.shared_per_block = 101376;
     for (int i = 0; i < 2; ++i) {
-        const fbfft_desc d = split_desc(FBFFT_C2C_FORWARD, i ? 24 : 14);
+        const fbfft_desc d = split_desc_of(FBFFT_C2C_FORWARD, i ? (const int[3]){0, 12, 8} : (const int[3]){0, 0, 14});
         cf_fft_problem problem;
         assert_int_equal(cf_fft_resolve(&d, &problem), CONV_FFT_SUCCESS);
         EXPECT(NOT_SUPPORTED, cf_c2c_split_configure(&problem, &p, &c), i ? "lines of 4096" : "lines of 16384",
@@ -229,10 +276,12 @@ static void planes(void **state) {
 
 static void rules(void **state) {
     (void)state;
-    const fbfft_desc d = split_desc(FBFFT_C2C_FORWARD, 9);
-    fft_check_isolation(NULL, context, &d);
-    fft_check_there_and_back(NULL, context, &d);
-    half_check_alignment(context, &d, "FBFFT_ARITHMETIC_SPLIT (2)");
+    for (int kind = FBFFT_R2C; kind <= FBFFT_C2C_FORWARD; kind += 2) {
+        const fbfft_desc d = split_desc((fbfft_kind)kind, 9);
+        fft_check_isolation(NULL, context, &d);
+        fft_check_there_and_back(NULL, context, &d);
+        half_check_alignment(context, &d, "FBFFT_ARITHMETIC_SPLIT (2)");
+    }
 }
 
 static int setup(void **state) {

@@ -9,6 +9,7 @@
 
 #include "fbfft/c2c_split/plan.h"
 #include "fbfft/plan/gpu_transform.h"
+#include "support/c2c_fp16_cases.h"
 #include "support/fft_check.h"
 #include "support/kernel_cases.h"
 #include "support/nvrtc_compile.h"
@@ -267,33 +268,42 @@ static void add_for(nvrtc_list *list, const char *file, int step) {
     }
 }
 
-/* Arithmetic SPLIT, both directions of every length of rows and columns, and the first kernels of long rows. */
-static void add_split_plan(nvrtc_list *list, const cf_gpu_properties *properties, fbfft_kind kind, int log0, int log1) {
-    fbfft_desc d = fft_desc(log0 > 0 ? 2 : 1, kind, (int64_t)1 << (log0 > 0 ? log0 : log1), 0);
+/* Arithmetic SPLIT: kernels of an entry of 2^log[0] x 2^log[1] x 2^log[2] points, of which the last axis of real
+ * signals has twice as many. */
+static void add_split_plan(nvrtc_list *list, const cf_gpu_properties *properties, fbfft_kind kind, const int log[3],
+                           int first, int last) {
+    const fbfft_desc d = split_desc_of(kind, log);
     cf_fft_problem problem;
     cf_c2c_split_config config;
-    if (log0 > 0)
-        d.basis[1] = (int64_t)1 << log1;
-    d.arithmetic = FBFFT_ARITHMETIC_SPLIT;
     assert_int_equal(cf_fft_resolve(&d, &problem), CONV_FFT_SUCCESS);
     assert_int_equal(cf_c2c_split_configure(&problem, properties, &config), CONV_FFT_SUCCESS);
-    char name[64];
-    snprintf(name, sizeof name, "%s of 2^%d, 2^%d by split", kind == FBFFT_C2C_FORWARD ? "c2c" : "c2c inverse", log0,
-             log1);
-    nvrtc_kernel *const c = nvrtc_list_add(list, properties, 0, "split", name);
-    assert_int_equal(cf_c2c_split_source(&config, log0 > 0 ? 1 : 0, &c->source), CONV_FFT_SUCCESS);
+    for (int i = first; i <= last; ++i) {
+        char name[64];
+        snprintf(name, sizeof name, "kind %d of 2^%d, 2^%d, 2^%d by split, kernel %d", (int)kind, log[0], log[1],
+                 log[2], i);
+        const int spills = kind == FBFFT_C2R && log[2] == 12 ? 8 : 0;
+        nvrtc_kernel *const c = nvrtc_list_add(list, properties, spills, "split", name);
+        assert_int_equal(cf_c2c_split_source(&config, i, &c->source), CONV_FFT_SUCCESS);
+    }
 }
+/* Both directions of every length of rows and columns, the kernels of long rows, and those of reals. */
 static void add_split(nvrtc_list *list, const char *file) {
     const cf_gpu_properties properties = gpu_properties_of(file);
-    for (int kind = FBFFT_C2C_FORWARD; kind <= FBFFT_C2C_INVERSE; ++kind) {
+    for (int kind = FBFFT_R2C; kind <= FBFFT_C2C_INVERSE; ++kind) {
         for (int log = 8; log <= 14; ++log)
-            add_split_plan(list, &properties, (fbfft_kind)kind, 0, log);
-        for (int log = 8; log <= 12; ++log) {
-            add_split_plan(list, &properties, (fbfft_kind)kind, log, 8);
-            add_split_plan(list, &properties, (fbfft_kind)kind, 0, 2 * log);
+            add_split_plan(list, &properties, (fbfft_kind)kind, (const int[3]){0, 0, log}, 0, 0);
+        for (int log = 8; log <= 12 && kind >= FBFFT_C2C_FORWARD; ++log) {
+            add_split_plan(list, &properties, (fbfft_kind)kind, (const int[3]){0, log, 8}, 1, 1);
+            add_split_plan(list, &properties, (fbfft_kind)kind, (const int[3]){0, 0, 2 * log}, 0, 0);
         }
-        add_split_plan(list, &properties, (fbfft_kind)kind, 0, 15);
+        add_split_plan(list, &properties, (fbfft_kind)kind, (const int[3]){0, 0, 15}, 0, 0);
+        for (int log = 23; log <= 27 && kind >= FBFFT_C2C_FORWARD; ++log)
+            add_split_plan(list, &properties, (fbfft_kind)kind, (const int[3]){0, 0, log}, 0, 1);
     }
+    add_split_plan(list, &properties, FBFFT_R2C, (const int[3]){9, 10, 11}, 3, 3);
+    add_split_plan(list, &properties, FBFFT_R2C, (const int[3]){0, 0, 27}, 3, 3);
+    add_split_plan(list, &properties, FBFFT_C2R, (const int[3]){9, 10, 11}, 0, 0);
+    add_split_plan(list, &properties, FBFFT_C2R, (const int[3]){0, 0, 27}, 0, 0);
 }
 
 static void add_kernels(nvrtc_list *list) {

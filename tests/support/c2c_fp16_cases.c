@@ -91,6 +91,7 @@ fbfft_desc split_desc_of(fbfft_kind kind, const int log[3]) {
     fbfft_desc d = fft_desc(rank, kind, 1, 0);
     for (int a = 0; a < rank; ++a)
         d.basis[a] = (int64_t)1 << log[3 - rank + a];
+    d.basis[rank - 1] <<= kind == FBFFT_R2C || kind == FBFFT_C2R;
     d.arithmetic = FBFFT_ARITHMETIC_SPLIT;
     d.scale = ldexp(1, -(log[0] + log[1] + log[2]) / 2);
     return d;
@@ -103,7 +104,7 @@ void split_add_lines(fft_list *list) {
     static const int64_t batches[] = {1, 3, 37, 1501};
     for (int log = 8; log <= 14; ++log)
         for (int b = 0; b < 4; ++b)
-            for (int kind = FBFFT_C2C_FORWARD; kind <= FBFFT_C2C_INVERSE; ++kind) {
+            for (int kind = FBFFT_R2C; kind <= FBFFT_C2C_INVERSE; ++kind) {
                 fbfft_desc d = split_desc((fbfft_kind)kind, log);
                 if (batches[b] << log > 1 << 20)
                     continue;
@@ -115,9 +116,9 @@ void split_add_lines(fft_list *list) {
 void split_add_axes(fft_list *list, int most) {
     static const int logs[][3] = {{0, 8, 8},   {0, 9, 8},  {0, 8, 10}, {0, 10, 9}, {0, 11, 8}, {0, 12, 8}, {0, 8, 14},
                                   {0, 12, 11}, {0, 0, 15}, {0, 0, 16}, {0, 0, 17}, {0, 0, 18}, {0, 0, 19}, {0, 0, 20},
-                                  {0, 0, 21},  {0, 0, 22}, {0, 0, 23}, {0, 0, 24}, {8, 8, 8},  {9, 8, 8}};
+                                  {0, 0, 21},  {0, 0, 22}, {0, 0, 23}, {0, 0, 24}, {0, 0, 25}, {8, 8, 8},  {9, 8, 8}};
     for (size_t i = 0; i < sizeof logs / sizeof logs[0]; ++i)
-        for (int kind = FBFFT_C2C_FORWARD; kind <= FBFFT_C2C_INVERSE; ++kind) {
+        for (int kind = FBFFT_R2C; kind <= FBFFT_C2C_INVERSE; ++kind) {
             const int all = logs[i][0] + logs[i][1] + logs[i][2];
             if (all > most)
                 continue;

@@ -20,9 +20,10 @@ void half_check_range(const cf_gpu *gpu, conv_fft_context *context, const fbfft_
 /* Pointers that are not multiples of 16 bytes are refused. `why`: what the sentence says of the reason. */
 void half_check_alignment(conv_fft_context *context, const fbfft_desc *desc, const char *why);
 
-/* A row of 2^log points by arithmetic SPLIT. The scale keeps results about as large as the inputs. */
+/* A row of 2^log complex points, or of twice as many reals, by arithmetic SPLIT. The scale keeps results about as large
+ * as the inputs. */
 fbfft_desc split_desc(fbfft_kind kind, int log);
-/* An entry of 2^log[0] x 2^log[1] x 2^log[2] points. Axes that the rank lacks come first, with log 0. */
+/* An entry of 2^log[0] x 2^log[1] x 2^log[2] such points. Axes that the rank lacks come first, with log 0. */
 fbfft_desc split_desc_of(fbfft_kind kind, const int log[3]);
 /* Both directions of rows of 2^8 to 2^14 points, in several batches, some with channels. */
 void split_add_lines(fft_list *list);

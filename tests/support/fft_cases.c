@@ -255,8 +255,8 @@ static void random_places(generator *g, fft_case *c) {
         d->stride[random_int(g, 0, 1)] = 0; /* the same for all entries, or channels */
 }
 
-/* Rows of 2^8 to 2^14 or 2^17 points and planes of 2^16 or 2^17 by arithmetic SPLIT, with the batch, the channels and
- * the scale of a case. */
+/* Rows of 2^8 to 2^17 points and planes of 2^16 or 2^17 by arithmetic SPLIT, or twice as many reals. The batch, the
+ * channels and the scale are those of a case. */
 static void random_split(generator *g, int64_t max_points, fft_case *c) {
     int most = 17;
     while ((int64_t)1 << most > max_points)
@@ -264,10 +264,11 @@ static void random_split(generator *g, int64_t max_points, fft_case *c) {
     if (most < 8)
         return;
     const int log = random_int(g, 8, most), first = log > 15 && random_once_in(g, 2) ? random_int(g, 8, log - 8) : 0;
-    fbfft_desc d = fft_desc(first > 0 ? 2 : 1, (fbfft_kind)random_int(g, FBFFT_C2C_FORWARD, FBFFT_C2C_INVERSE),
-                            (int64_t)1 << (first > 0 ? first : log), 0);
+    const fbfft_kind kind = (fbfft_kind)random_int(g, FBFFT_R2C, FBFFT_C2C_INVERSE);
+    fbfft_desc d = fft_desc(first > 0 ? 2 : 1, kind, (int64_t)1 << (first > 0 ? first : log), 0);
     if (first > 0)
         d.basis[1] = (int64_t)1 << (log - first);
+    d.basis[first > 0] <<= kind == FBFFT_R2C || kind == FBFFT_C2R;
     d.arithmetic = FBFFT_ARITHMETIC_SPLIT;
     d.channels = log > 14 ? 1 : c->desc.channels < 4 ? c->desc.channels : 4;
     d.scale = c->desc.scale;

@@ -8,11 +8,15 @@
 
 #include "core/host_device.h"
 
-/* Forms of the kernel, see kernel.cuh. */
+/* Forms of the kernel: see kernel.cuh, and reals.cuh for the last one. */
 enum {
     CF_C2C_SPLIT_ROWS,
     CF_C2C_SPLIT_COLUMNS,
-    CF_C2C_SPLIT_FIRST
+    CF_C2C_SPLIT_FIRST,
+    CF_C2C_SPLIT_REALS
+};
+enum {
+    CF_C2C_SPLIT_PAIRS = 4 /* of bins that a thread of the last form has */
 };
 
 CF_CONSTEXPR int cf_c2c_split_pitch(int log_n) { return log_n == 10 ? 130 : 129; }

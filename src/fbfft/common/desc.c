@@ -15,7 +15,7 @@ enum {
     LONGEST_LINE = 16384, /* of rank 1 */
     SPLIT_MIN_AXIS = 256,
     SPLIT_MAX_AXIS = 4096, /* of axes before the last */
-    SPLIT_MAX_LINE = 1 << 24,
+    SPLIT_MAX_LINE = 1 << 27,
     FP16_MAX_LINE = 1 << 24,
     FP16_MIN_AXIS = 32, /* of rank 2 */
     FP16_MAX_AXIS = 2048
@@ -29,16 +29,18 @@ conv_fft_status cf_fft_check_kind(int rank, int kind) {
     return CONV_FFT_SUCCESS;
 }
 
+static bool is_complex(const fbfft_desc *d) { return d->kind == FBFFT_C2C_FORWARD || d->kind == FBFFT_C2C_INVERSE; }
 static bool is_power_of_two(int64_t n) { return n > 0 && (n & (n - 1)) == 0; }
 
-/* What tensor cores transform: dense and complete complex numbers. `where` ends the sentences about other fields. */
+/* What tensor cores transform: dense and complete numbers. `where` ends the sentences about other fields. */
 typedef struct dense_form {
     const char *where;
     conv_fft_dtype dtype;
     const char *dtype_name, *ranks;
     int max_rank;
-    int64_t min_points, max_points; /* of an axis */
-    int64_t max_last;               /* of the last axis */
+    bool reals;                     /* real signals are allowed */
+    int64_t min_points, max_points; /* of the axes before the last */
+    int64_t min_last, max_last;     /* of the last axis */
 } dense_form;
 
 static dense_form fp16_form(int rank) {
@@ -47,11 +49,13 @@ static dense_form fp16_form(int rank) {
                         .dtype_name = "CONV_FFT_FP16",
                         .ranks = "1 or 2",
                         .max_rank = 2,
-                        .min_points = rank == 1 ? 2 : FP16_MIN_AXIS,
+                        .min_points = FP16_MIN_AXIS,
                         .max_points = FP16_MAX_AXIS,
+                        .min_last = rank == 1 ? 2 : FP16_MIN_AXIS,
                         .max_last = rank == 1 ? FP16_MAX_LINE : FP16_MAX_AXIS};
 }
-static dense_form split_form(int rank) {
+/* Two reals count as one complex number. */
+static dense_form split_form(int rank, bool reals) {
     return (dense_form){.where = "arithmetic is FBFFT_ARITHMETIC_SPLIT (2)",
                         .dtype = CONV_FFT_FP32,
                         .dtype_name = "CONV_FFT_FP32",
@@ -59,14 +63,18 @@ static dense_form split_form(int rank) {
                         .max_rank = CONV_FFT_MAX_RANK,
                         .min_points = SPLIT_MIN_AXIS,
                         .max_points = SPLIT_MAX_AXIS,
-                        .max_last = rank == 1 ? SPLIT_MAX_LINE : LONGEST_LINE};
+                        .reals = true,
+                        .min_last = (int64_t)SPLIT_MIN_AXIS << reals,
+                        .max_last = (int64_t)(rank == 1 ? SPLIT_MAX_LINE : LONGEST_LINE) << reals};
 }
 
 static conv_fft_status check_dense_axis(const fbfft_desc *d, int a, const dense_form *f) {
-    const int64_t n = d->basis[a], longest = a + 1 < d->rank ? f->max_points : f->max_last;
-    CF_REQUIRE(is_power_of_two(n) && n >= f->min_points && n <= longest,
+    const bool last = a + 1 == d->rank;
+    const int64_t n = d->basis[a], least = last ? f->min_last : f->min_points,
+                  most = last ? f->max_last : f->max_points;
+    CF_REQUIRE(is_power_of_two(n) && n >= least && n <= most,
                "basis[%d] is %lld; it must be a power of two in %lld to %lld where %s", a, (long long)n,
-               (long long)f->min_points, (long long)longest, f->where);
+               (long long)least, (long long)most, f->where);
     CF_REQUIRE(d->extent[a] == 0 || d->extent[a] == n, "extent[%d] is %lld; it must be 0 or %lld, the basis, where %s",
                a, (long long)d->extent[a], (long long)n, f->where);
     CF_REQUIRE(d->size[a] == 0 || d->size[a] == n, "size[%d] is %lld; it must be 0 or %lld, the basis, where %s", a,
@@ -77,7 +85,7 @@ static conv_fft_status check_dense_axis(const fbfft_desc *d, int a, const dense_
 }
 
 static conv_fft_status check_dense(const fbfft_desc *d, const dense_form *f) {
-    CF_REQUIRE(d->kind == FBFFT_C2C_FORWARD || d->kind == FBFFT_C2C_INVERSE,
+    CF_REQUIRE(f->reals || is_complex(d),
                "kind is %d; it must be FBFFT_C2C_FORWARD (2) or FBFFT_C2C_INVERSE (3) where %s", (int)d->kind,
                f->where);
     CF_REQUIRE(d->rank <= f->max_rank, "rank is %d; it must be %s where %s", d->rank, f->ranks, f->where);
@@ -125,7 +133,7 @@ static conv_fft_status check_spectrum(const fbfft_desc *d) {
     CF_FORWARD(check_arithmetic(d));
     if (d->spectrum != CONV_FFT_FP16 && d->arithmetic != FBFFT_ARITHMETIC_SPLIT)
         return CONV_FFT_SUCCESS;
-    const dense_form form = d->spectrum == CONV_FFT_FP16 ? fp16_form(d->rank) : split_form(d->rank);
+    const dense_form form = d->spectrum == CONV_FFT_FP16 ? fp16_form(d->rank) : split_form(d->rank, !is_complex(d));
     return check_dense(d, &form);
 }
 
@@ -167,7 +175,7 @@ static conv_fft_status check_reflection(int a, int64_t size, int64_t reach, int6
 
 static conv_fft_status resolve_axis(const fbfft_desc *d, int a, int64_t *basis, cf_axis_window *axis) {
     const bool on_tensor_cores = d->spectrum == CONV_FFT_FP16 || d->arithmetic == FBFFT_ARITHMETIC_SPLIT;
-    const int64_t longest = on_tensor_cores ? FP16_MAX_LINE
+    const int64_t longest = on_tensor_cores ? CF_MAX_ELEMENTS /* check_dense_axis() has more to say */
                             : d->rank == 1  ? LONGEST_LINE
                                             : LONGEST_AXIS,
                   n = d->basis[a];
@@ -247,7 +255,7 @@ conv_fft_status cf_fft_resolve(const fbfft_desc *desc, cf_fft_problem *problem) 
     cf_transform_desc *t = &p.transform;
     t->inverse = desc->kind == FBFFT_C2R || desc->kind == FBFFT_C2C_INVERSE;
     t->scale = desc->scale;
-    p.complex_signal = desc->kind == FBFFT_C2C_FORWARD || desc->kind == FBFFT_C2C_INVERSE;
+    p.complex_signal = is_complex(desc);
     CF_FORWARD(check_scalars(desc, t->inverse));
     p.c2c_fp16 = desc->spectrum == CONV_FFT_FP16;
     p.c2c_split = desc->arithmetic == FBFFT_ARITHMETIC_SPLIT;

@@ -229,7 +229,7 @@ static void add_c2c_heading(cf_text *t, int kernels) {
                 kernels == 1 ? "One kernel: a block holds whole lines, so memory is read and written once."
                              : "A line or plane is too large for a block: each kernel reads and writes all of it.");
 }
-/* Only memory is counted. Products on tensor cores are far from their rate. number: bytes of a complex number. */
+/* Only memory is counted. Products on tensor cores are far from their rate. number: bytes of a point. */
 static void add_c2c_budget(cf_text *t, const cf_fft_problem *p, const cf_gpu_properties *properties, int64_t batch,
                            int kernels, double number) {
     const int64_t *n = p->transform.spectrum.basis;
@@ -259,10 +259,10 @@ static void add_c2c_split(cf_text *t, const cf_fft_problem *p, const cf_c2c_spli
     add_c2c_heading(t, c->count);
     for (int i = 0; i < c->count; ++i) {
         cf_text_add(t, "\nkernel %d: ", i + 1);
-        cf_c2c_split_describe(&c->pass[i], t);
+        cf_c2c_split_describe(c, i, t);
         cf_text_add(t, "\n    blocks     %d at a time on a multiprocessor\n", c->pass[i].blocks);
     }
-    add_c2c_budget(t, p, properties, batch, c->count, 8);
+    add_c2c_budget(t, p, properties, batch, c->count, p->complex_signal ? 8 : 4);
 }
 
 conv_fft_status cf_fft_explain(const cf_fft_problem *p, const cf_gpu_properties *properties, int64_t batch,

@@ -36,7 +36,7 @@ static conv_fft_status create_c2c_split(cf_gpu *gpu, fbfft_plan *plan) {
     cf_text text = {plan->description, sizeof plan->description, 0};
     for (int i = 0; i < plan->c2c_split->config.count; ++i) {
         cf_text_add(&text, "%s", i ? "\n" : "");
-        cf_c2c_split_describe(&plan->c2c_split->config.pass[i], &text);
+        cf_c2c_split_describe(&plan->c2c_split->config, i, &text);
         cf_text_add(&text, "; registers %d", plan->c2c_split->kernel[i]->registers);
     }
     return CONV_FFT_SUCCESS;
@@ -76,7 +76,7 @@ static int64_t planes_of(const fbfft_plan *plan, int64_t batch) {
 
 size_t cf_fft_plan_workspace(const fbfft_plan *plan, int64_t batch) {
     if (plan->problem.c2c_split)
-        return 0;
+        return cf_c2c_split_plan_workspace(plan->c2c_split, planes_of(plan, batch));
     return plan->problem.c2c_fp16 ? cf_c2c_fp16_plan_workspace(plan->c2c_fp16, planes_of(plan, batch))
                                   : cf_gpu_transform_scratch(plan->gpu, batch);
 }
@@ -87,7 +87,7 @@ conv_fft_status cf_fft_execute(const fbfft_plan *plan, const void *in, void *out
     if (plan->problem.c2c_fp16)
         return cf_c2c_fp16_plan_run(plan->c2c_fp16, in, out, planes_of(plan, batch), workspace, stream);
     if (plan->problem.c2c_split)
-        return cf_c2c_split_plan_run(plan->c2c_split, in, out, planes_of(plan, batch), stream);
+        return cf_c2c_split_plan_run(plan->c2c_split, in, out, planes_of(plan, batch), workspace, stream);
     const cf_gpu_transform_call call = {.signal = t->inverse ? out : in,
                                         .spectrum = t->inverse ? in : out,
                                         .rows = batch,

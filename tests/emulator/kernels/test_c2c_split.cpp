@@ -29,19 +29,20 @@ numbers random_numbers(size_t points, float magnitude) {
     return v;
 }
 
-template <int LOG, bool INV, int LINES_> struct Config {
-    static constexpr int LOG_N = LOG, THREADS = LOG == 8 ? 64 : 128, LINES = LOG == 8 ? THREADS / 32 : LINES_,
-                         FORM = CF_C2C_SPLIT_ROWS, LOG_INNER = 0;
-    static constexpr bool INVERSE = INV;
+template <int LOG, bool INV, int LINES_, bool REALS_ = false> struct Config {
+    static constexpr int LOG_N = LOG, THREADS = LOG == 8 && !REALS_ ? 64 : 128,
+                         LINES = LOG == 8 ? THREADS / 32 : LINES_, FORM = CF_C2C_SPLIT_ROWS, LOG_INNER = 0,
+                         LOG_LAST = 0;
+    static constexpr bool INVERSE = INV, REALS = REALS_;
     typedef SplitLine<Config> L;
-    static constexpr size_t shared = LOG > 8 ? size_t(LINES *L::LINE) * 16 : 0;
+    static constexpr size_t shared = LOG > 8 || REALS ? size_t(LINES *L::LINE) * 16 : 0;
 };
 
-/* An axis with 2^INNER neighbouring lines. */
-template <int LOG, bool INV, int FORM_, int INNER, int LINES_> struct Strided {
+/* An axis with 2^INNER neighbouring lines. LAST: of the longest rows. */
+template <int LOG, bool INV, int FORM_, int INNER, int LINES_, int LAST = 0> struct Strided {
     static constexpr int LOG_N = LOG, THREADS = LOG < 8 ? LINES_ / 2 : 128, LINES = LINES_, FORM = FORM_,
-                         LOG_INNER = INNER;
-    static constexpr bool INVERSE = INV;
+                         LOG_INNER = INNER, LOG_LAST = LAST;
+    static constexpr bool INVERSE = INV, REALS = false;
     static constexpr size_t shared = LOG < 8 ? 0 : size_t(LINES * cf_c2c_split_line(LOG < 8 ? 8 : LOG, LINES)) * 16;
 };
 
@@ -155,6 +156,153 @@ void long_rows() {
         long_row<11, 4, true, 4, 64>();
 }
 
+/* A row of 2^(LOG + MIDDLE + LAST) points by three kernels. */
+template <int LOG, int MIDDLE, int LAST, bool INV> void longest_row() {
+    typedef Strided<LOG, INV, CF_C2C_SPLIT_FIRST, MIDDLE + LAST, 4, LAST> First;
+    typedef Strided<MIDDLE, INV, CF_C2C_SPLIT_COLUMNS, LOG, 4, LAST> Second;
+    typedef Strided < LAST, INV, CF_C2C_SPLIT_COLUMNS, LOG + MIDDLE, LAST<8 ? 64 : 4> Third;
+    typedef Config<LOG + MIDDLE + LAST, INV, 1> Whole;
+    const std::string what = "longest rows of 2^" + std::to_string(Whole::LOG_N);
+    const size_t n = size_t(1) << Whole::LOG_N, count = LOG == 8 ? 2 : 1;
+    const numbers in = random_numbers(n * count, 1), first = run<First>(in, count << (MIDDLE + LAST), 1, what),
+                  second = run<Second>(first, count << (LOG + LAST), 1, what),
+                  out = run<Third>(second, count << (LOG + MIDDLE), 0.75f, what);
+    const double error = error_of<Whole>(in, out, count, 0.75);
+    CHECK_TEXT(error <= 5e-7, what + ": error " + std::to_string(1e7 * error) + "e-7");
+}
+void longest_rows() { longest_row<8, 8, 2, false>(), longest_row<8, 8, 3, true>(), longest_row<9, 8, 2, false>(); }
+
+/* ------------------------------------------------------------------------------------------------------------ reals */
+
+template <int LOG, bool INV, int ROWS_0, int ROWS_1> struct Reals {
+    static constexpr int LOG_N = LOG, THREADS = 64, FORM = CF_C2C_SPLIT_REALS, LOG_ROWS_0 = ROWS_0, LOG_ROWS_1 = ROWS_1;
+    static constexpr bool INVERSE = INV;
+};
+
+/* Runs on `batch` entries. Outputs are poisoned before. */
+template <class C> std::vector<cplx> run_reals(const std::vector<cplx> &in, size_t batch, float scale) {
+    const size_t rows = batch << (C::LOG_ROWS_0 + C::LOG_ROWS_1), m = size_t(1) << C::LOG_N, out_row = m + !C::INVERSE,
+                 per_block = 2 * CF_C2C_SPLIT_PAIRS * C::THREADS;
+    const float nan = std::numeric_limits<float>::quiet_NaN();
+    std::vector<cplx> out(rows * out_row, cplx{nan, nan});
+    simt::options o;
+    o.order = simt::order::random;
+    const simt::result r = simt::launch(
+        unsigned((rows * m + per_block - 1) / per_block), C::THREADS, 0,
+        [&] { split_reals<C>(in.data(), out.data(), (long long)rows, scale); }, o);
+    CHECK_TEXT(r.ok(), r.first());
+    return out;
+}
+
+/* A plane or volume of rows of `m` numbers, transformed along all axes. */
+std::vector<complex> transform_all(std::vector<complex> x, size_t n0, size_t n1, size_t m, int sign) {
+    const size_t n[3] = {n0, n1, m};
+    for (size_t axis = 0, inner = n1 * m; axis < 3; ++axis, inner = axis == 1 ? m : 1)
+        for (size_t line = 0; line < x.size() / n[axis]; ++line) {
+            std::vector<complex> v(n[axis]);
+            const size_t first = line / inner * inner * n[axis] + line % inner;
+            for (size_t i = 0; i < n[axis]; ++i)
+                v[i] = x[first + i * inner];
+            v = transform(v, sign);
+            for (size_t i = 0; i < n[axis]; ++i)
+                x[first + i * inner] = v[i];
+        }
+    return x;
+}
+
+/* The spectrum Z of reals as complex numbers and their own one X, in double. Separated, Z is X. Merged, X is 2 Z: bins
+ * that must be real have imaginary parts that count for nothing. */
+template <int LOG, int ROWS_0, int ROWS_1> void real_spectra() {
+    typedef Reals<LOG, false, ROWS_0, ROWS_1> Separate;
+    typedef Reals<LOG, true, ROWS_0, ROWS_1> Merge;
+    const size_t n0 = 1 << ROWS_0, n1 = 1 << ROWS_1, m = size_t(1) << LOG, rows = n0 * n1, batch = 3;
+    std::vector<cplx> z, x;
+    for (size_t b = 0; b < batch; ++b) {
+        numbers reals = random_numbers(rows * m * (b + 1), 1);
+        std::vector<complex> packed(rows * m), own(rows * 2 * m);
+        for (size_t i = 0; i < rows * 2 * m; ++i) {
+            const double v = double(part(reals, 2 * rows * m * b + i));
+            own[i] = v;
+            packed[i / 2] += i % 2 ? complex(0, v) : complex(v, 0);
+        }
+        for (const complex &v : transform_all(packed, n0, n1, m, -1))
+            z.push_back({float(v.real()), float(v.imag())});
+        own = transform_all(own, n0, n1, 2 * m, -1);
+        for (size_t row = 0; row < rows; ++row)
+            for (size_t k = 0; k <= m; ++k)
+                x.push_back({float(own[2 * m * row + k].real()), float(own[2 * m * row + k].imag())});
+    }
+    const std::string what = "reals of 2^" + std::to_string(LOG + 1);
+    const auto compare = [&](const std::vector<cplx> &got, const std::vector<cplx> &wanted, double scale) {
+        double error = 0, norm = 0;
+        for (size_t i = 0; i < got.size(); ++i) {
+            const complex a(double(got[i].x), double(got[i].y)), b(double(wanted[i].x), double(wanted[i].y));
+            error += std::norm(a - scale * b), norm += std::norm(scale * b);
+        }
+        CHECK_TEXT(got.size() == wanted.size() && std::sqrt(error / norm) <= 2e-7,
+                   what + ": error " + std::to_string(1e7 * std::sqrt(error / norm)) + "e-7");
+    };
+    compare(run_reals<Separate>(z, batch, 0.75f), x, 0.75);
+    for (size_t b = 0; b < batch; ++b)
+        for (size_t k0 = 0; k0<n0; k0 += n0> 1 ? n0 / 2 : 1)
+            for (size_t k1 = 0; k1<n1; k1 += n1> 1 ? n1 / 2 : 1)
+                for (size_t k = 0; k <= m; k += m)
+                    x[((b * n0 + k0) * n1 + k1) * (m + 1) + k].y = 1000;
+    compare(run_reals<Merge>(x, batch, 0.75f), z, 2);
+}
+/* Rows of reals by one kernel: packed, transformed forward; or the spectrum, transformed back. */
+template <int LOG, int LINES> void real_lines() {
+    typedef Config<LOG, false, LINES, true> Forward;
+    typedef Config<LOG, true, LINES, true> Inverse;
+    const size_t m = size_t(1) << LOG, count = 2 * Forward::LINES + 1;
+    const std::string what = "lines of 2^" + std::to_string(LOG + 1) + " reals";
+    const float nan = std::numeric_limits<float>::quiet_NaN();
+    const numbers in = random_numbers(m * count, 3e30f);
+    std::vector<cplx> bins(count * (m + 1), cplx{nan, nan});
+    numbers back(in.size(), float4{nan, nan, nan, nan});
+    simt::options o;
+    o.order = simt::order::random;
+    o.banks = true;
+    const auto launch = [&](size_t shared, auto body) {
+        const simt::result r = simt::launch(3, Forward::THREADS, shared, body, o);
+        CHECK_TEXT(r.ok(), what + ": " + r.first());
+        CHECK_TEXT(r.banks.ratio() <= 1.25, what + ": " + r.conflicts());
+    };
+    launch(Forward::shared,
+           [&] { split_lines<Forward>(in.data(), reinterpret_cast<float4 *>(bins.data()), (long long)count, 0.75f); });
+    double error = 0, norm = 0;
+    for (size_t l = 0; l < count; ++l) {
+        std::vector<complex> x(2 * m);
+        for (size_t i = 0; i < 2 * m; ++i)
+            x[i] = double(part(const_cast<numbers &>(in), 2 * m * l + i));
+        const std::vector<complex> y = transform(x, -1);
+        for (size_t k = 0; k <= m; ++k) {
+            const cplx v = bins[l * (m + 1) + k];
+            error += std::norm(complex(double(v.x), double(v.y)) - 0.75 * y[k]), norm += std::norm(0.75 * y[k]);
+        }
+        bins[l * (m + 1)].y = bins[l * (m + 1) + m].y = 1e30f; /* count for nothing */
+    }
+    CHECK_TEXT(std::sqrt(error / norm) <= 4e-7,
+               what + ": error " + std::to_string(1e7 * std::sqrt(error / norm)) + "e-7");
+    launch(Inverse::shared, [&] {
+        split_lines<Inverse>(reinterpret_cast<const float4 *>(bins.data()), back.data(), (long long)count,
+                             0.5f / float(m));
+    });
+    error = norm = 0;
+    for (size_t i = 0; i < 2 * m * count; ++i) {
+        const double v = 0.75 * double(part(const_cast<numbers &>(in), i));
+        error += std::pow(double(part(back, i)) - v, 2), norm += v * v;
+    }
+    CHECK_TEXT(std::sqrt(error / norm) <= 6e-7,
+               what + ", back: error " + std::to_string(1e7 * std::sqrt(error / norm)) + "e-7");
+}
+void real_rows() {
+    real_lines<8, 4>(), real_lines<9, 2>(), real_lines<10, 2>(), real_lines<11, 1>(), real_lines<12, 1>(),
+        real_lines<13, 1>(), real_lines<14, 1>();
+}
+
+void reals() { real_spectra<8, 0, 0>(), real_spectra<10, 0, 0>(), real_spectra<8, 0, 3>(), real_spectra<8, 2, 2>(); }
+
 /* Numbers of very different size in a row: the error is still small beside the row's norm. A NaN or an infinity stays
  * in its row, and the other rows keep their bits. */
 template <int LOG, int LINES> void isolated() {
@@ -203,6 +351,9 @@ int main() {
                       {"long columns", long_columns},
                       {"columns", columns},
                       {"long rows", long_rows},
+                      {"longest rows", longest_rows},
+                      {"reals", reals},
+                      {"rows of reals", real_rows},
                       {"isolation", isolation},
                       {"the smallest numbers", smallest}});
 }
