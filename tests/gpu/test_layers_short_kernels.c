@@ -294,10 +294,9 @@ enum {
     RANDOM_VOLUMES = 40,
     RANDOM_SIGNALS = 48,
     RANDOM_MODES = 36,
-    RANDOM_PLANES = 24,
-    MAX_RANDOM = 48
+    RANDOM_PLANES = 24
 };
-static char random_lines[MAX_RANDOM][192]; /* of one of the tests below */
+static char random_lines[RANDOM_SIGNALS][192]; /* of one of the tests below */
 
 static void check_random(int64_t i, void *family) { check_family(family, random_lines[i], i); }
 

@@ -2,7 +2,7 @@
 // Families `toeplitz`, `dft` and `spatial`: their plans and their own calls, with launches in the emulator.
 #include "check.h"
 #include "kernels/emitted.h"
-#include "kernels/short_kernel_notes.h"
+#include "kernels/short_kernel_both_notes.h"
 
 #include "conv/gpu/padding_fold.cuh"
 
