@@ -41,11 +41,11 @@
  *     SPLIT      tensor cores: each FP32 number is the sum of two FP16 numbers, sums are FP32. Limits: dtype and
  *                spectrum FP32, sizes that are powers of two: the last axis 256 to 16384, or to 2^27 if it is the
  *                only one, other axes 256 to 4096. Of real signals (R2C, C2R), the last axis has twice as many
- *                points: 512 to 32768, or to 2^28. Rows of 16384 complex points and other axes of 4096 need 132 KB
- *                of shared memory a block, which not all GPUs have. All other fields but scale and channels have
- *                their defaults. in and out are aligned to 16 bytes. Results are about as accurate as those of FP32
- *                units (measured relative errors of 1.5e-7 to 4.6e-7). Lines without a number above 2e-34 in
- *                magnitude lose low bits (relative errors up to 1e-5).
+ *                points: 512 to 32768, or to 2^28. Rows of 16384, 2^23 and 2^24 complex points and other axes of
+ *                4096 need 132 KB of shared memory a block, which not all GPUs have. All other fields but scale and
+ *                channels have their defaults. in and out are aligned to 16 bytes. Results are about as accurate as
+ *                those of FP32 units (measured relative errors of 1.5e-7 to 4.6e-7). Lines without a number above
+ *                2e-34 in magnitude lose low bits (relative errors up to 1e-5).
  *     FP16       tensor cores, see FP16 SPECTRA. dtype and spectrum FP16
  *
  * Statuses, conv_fft_last_error(), streams and thread-sharing are as in conv_fft.h; memory is the context's device's.

@@ -194,7 +194,7 @@ static void check_plan(const cf_gpu_properties *p, fbfft_kind kind, const int lo
     const bool reals = kind == FBFFT_R2C || kind == FBFFT_C2R, inverse = kind == FBFFT_C2R || kind == FBFFT_C2C_INVERSE;
     cf_fft_problem problem;
     cf_c2c_split_config c;
-    int done = 0, axes = log[2] > 22 ? 3 : log[2] > 14 ? 2 : 1 + (log[1] > 0) + (log[0] > 0);
+    int done = 0, axes = log[2] > 24 ? 3 : log[2] > 14 ? 2 : 1 + (log[1] > 0) + (log[0] > 0);
     assert_int_equal(cf_fft_resolve(&d, &problem), CONV_FFT_SUCCESS);
     assert_int_equal(cf_c2c_split_configure(&problem, p, &c), CONV_FFT_SUCCESS);
     assert_true(c.inverse == inverse && c.reals == reals && c.points == 1LL << (log[0] + log[1] + log[2]));
@@ -212,14 +212,13 @@ static void check_plan(const cf_gpu_properties *p, fbfft_kind kind, const int lo
         const cf_c2c_split_pass *const pass = &c.pass[i + (one_more && inverse)];
         const bool rows = pass->form == CF_C2C_SPLIT_ROWS;
         done += pass->log_n;
-        assert_true(pass->blocks >= 1 && (pass->log_n >= 8 || log[2] == 15 || log[2] == 23) &&
-                    pass->log_n <= (rows ? 14 : 12));
+        assert_true(pass->blocks >= 1 && (pass->log_n >= 8 || log[2] == 15) && pass->log_n <= (rows ? 14 : 12));
         assert_int_equal(pass->form, i > 0         ? CF_C2C_SPLIT_COLUMNS
                                      : log[2] > 14 ? CF_C2C_SPLIT_FIRST
                                                    : CF_C2C_SPLIT_ROWS);
         assert_int_equal(pass->log_inner, i > 0 ? done - pass->log_n : rows ? 0 : log[2] - pass->log_n);
         assert_int_equal(pass->log_last,
-                         axes == 3 && log[2] > 22 && i < 2 ? c.pass[c.count - 1 - !inverse * one_more].log_n : 0);
+                         axes == 3 && log[2] > 24 && i < 2 ? c.pass[c.count - 1 - !inverse * one_more].log_n : 0);
         assert_true(rows || pass->lines >> pass->log_inner == 0); /* the lines of a block are neighbours */
         assert_true(pass->log_last == 0 || pass->lines >> pass->log_last == 0);
         assert_true(pass->shared <= p->shared_per_block);
@@ -250,7 +249,7 @@ static void too_small(void **state) {
     cf_c2c_split_config c;
     p.shared_per_block = 101376;
     for (int i = 0; i < 2; ++i) {
-        const fbfft_desc d = split_desc_of(FBFFT_C2C_FORWARD, i ? (const int[3]){0, 12, 8} : (const int[3]){0, 0, 14});
+        const fbfft_desc d = split_desc(FBFFT_C2C_FORWARD, i ? 24 : 14);
         cf_fft_problem problem;
         assert_int_equal(cf_fft_resolve(&d, &problem), CONV_FFT_SUCCESS);
         EXPECT(NOT_SUPPORTED, cf_c2c_split_configure(&problem, &p, &c), i ? "lines of 4096" : "lines of 16384",

@@ -297,7 +297,7 @@ static void add_split(nvrtc_list *list, const char *file) {
             add_split_plan(list, &properties, (fbfft_kind)kind, (const int[3]){0, 0, 2 * log}, 0, 0);
         }
         add_split_plan(list, &properties, (fbfft_kind)kind, (const int[3]){0, 0, 15}, 0, 0);
-        for (int log = 23; log <= 27 && kind >= FBFFT_C2C_FORWARD; ++log)
+        for (int log = 25; log <= 27 && kind >= FBFFT_C2C_FORWARD; ++log)
             add_split_plan(list, &properties, (fbfft_kind)kind, (const int[3]){0, 0, log}, 0, 1);
     }
     add_split_plan(list, &properties, FBFFT_R2C, (const int[3]){9, 10, 11}, 3, 3);

@@ -15,7 +15,7 @@ enum {
     LOG_MIN = 8,
     LOG_FEW = 4,      /* of a column that FP32 units compute */
     LOG_MAX_ROW = 14, /* of one kernel */
-    LOG_MAX_TWO = 22  /* of a row that two kernels transform */
+    LOG_MAX_TWO = 24  /* of a row that two kernels transform */
 };
 
 /* ---------------------------------------------------------------------------------------------------- configuration */
@@ -44,14 +44,11 @@ static cf_c2c_split_pass pass_of(int form, int log_n, int log_inner) {
 
 static void add(cf_c2c_split_config *c, cf_c2c_split_pass pass) { c->pass[c->count++] = pass; }
 
-/* A row above 2^LOG_MAX_ROW points, as two axes or three. One has few points where not all can have 2^LOG_MIN. */
+/* A row above 2^LOG_MAX_ROW points, as two axes or three. */
 static void list_long_row(int log, cf_c2c_split_config *c) {
-    const int last = log <= LOG_MAX_TWO  ? 0
-                     : log < 3 * LOG_MIN ? LOG_FEW
-                                         : log / 3,
-              first = log < 2 * LOG_MIN ? log - LOG_FEW
-                      : last            ? (log - last + 1) / 2
-                                        : log / 2;
+    const int last = log > LOG_MAX_TWO ? log / 3 : 0, first = log < 2 * LOG_MIN ? log - LOG_FEW
+                                                              : last            ? (log - last + 1) / 2
+                                                                                : log / 2;
     cf_c2c_split_pass from = pass_of(CF_C2C_SPLIT_FIRST, first, log - first),
                       middle = pass_of(CF_C2C_SPLIT_COLUMNS, log - first - last, first);
     from.log_last = middle.log_last = last;

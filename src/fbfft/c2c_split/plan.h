@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Plans of arithmetic SPLIT: dense FP32 rows, planes and volumes on tensor cores. A row of up to 2^14 complex points is
- * one kernel, and so is each other axis. Longer rows take two kernels, above 2^22 points three. Rows of 2 M reals are
+ * one kernel, and so is each other axis. Longer rows take two kernels, above 2^24 points three. Rows of 2 M reals are
  * rows of M complex points. They take one kernel more (reals.cuh), the last one or the first one of the inverse, unless
  * there is only one. */
 #ifndef CF_FBFFT_C2C_SPLIT_H

@@ -22,7 +22,7 @@ template <int P_, int PLANE_, int PITCH_, int SIZE, bool STAGED_> struct Layer {
     };
     static constexpr long long AXIS_STRIDE[3] = {0, SIZE, 1}, CHANNEL_STRIDE = SIZE * SIZE;
     static constexpr long long BIN_STRIDE[3] = {2 * SIZE * (SIZE + 1), SIZE + 1, 1}, CHANNELS = 1;
-    static constexpr bool DIRECT = false, STAGED = STAGED_;
+    static constexpr bool DIRECT = false, IN_REGISTERS = false, STAGED = STAGED_;
     static constexpr int VECTOR = 1, ALIGNMENT_SHIFT = 0;
     static constexpr bool UNIT = true, SCALED = false, PLANES_INTERLEAVED = false, PACKS_NYQUIST = false;
 };
