@@ -15,8 +15,9 @@ GPU_NAME = $(shell nvidia-smi --id=0 --query-gpu=name --format=csv,noheader 2>/d
     | sed 's/-[0-9]*gb.*//')
 GPU_RESULTS ?= bench/results/$(GPU_NAME)
 # Searches of cuDNN begin with what earlier ones found, so that new rows have no slower baseline.
-GPU_BENCH = build/release/bench/bench_conv --device 0 --known $(GPU_RESULTS)/conv.csv --out $(GPU_RESULTS)/conv.csv
-GPU_DEPTHWISE = build/release/bench/bench_conv --device 0 --known $(GPU_RESULTS)/fused.csv \
+GPU_BENCH = build/release/bench/bench_conv --device 0 $(patsubst %,--known %,$(wildcard $(GPU_RESULTS)/conv.csv)) \
+    --out $(GPU_RESULTS)/conv.csv
+GPU_DEPTHWISE = build/release/bench/bench_conv --device 0 $(patsubst %,--known %,$(wildcard $(GPU_RESULTS)/fused.csv)) \
     --out $(GPU_RESULTS)/fused.csv
 GPU_STAGES = build/release/bench/bench_conv --device 0 --stages --out $(GPU_RESULTS)/stages.csv
 GPU_TUNED = build/release/bench/bench_conv --device 0 --tune --seconds 0.05 --search 0.4 --out $(GPU_RESULTS)/tuned.csv

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* bench_busy measures layers with one and with two threads while other programs use the same processors. See --help. */
+#include "common/build_info.h"
+#include "common/message.h"
 #include "conv_fft.h"
 #include "core/clock.h"
 
@@ -13,13 +15,16 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+const char program_name[] = "bench_busy";
+
 static const char help[] =
     "usage: bench_busy PROGRAMS [LINE...]\n"
     "\n"
     "Prints what layers take on the CPU with one thread and with two, in milliseconds a call, while PROGRAMS programs\n"
     "that never wait use the same processors. Each of these programs stays on one processor. The processors have\n"
     "equally many if possible. Start bench_busy by taskset(1) with two processors. LINE is a problem line, as in the\n"
-    "files of networks/. One and two threads alternate, for 40 ms each. The median of 15 such times is printed.\n";
+    "files of networks/. One and two threads alternate, for 40 ms each. The median of 15 such times is printed, and\n"
+    "the ratio of both. A head says how it was measured, with the commit that git names here.\n";
 
 enum {
     REPEATS = 15,
@@ -59,20 +64,23 @@ static void keep_busy(int number) {
         ;
 }
 
-static void start_programs(pid_t *programs, int count) {
+/* How many have been started. */
+static int start_programs(pid_t *programs, int count) {
     for (int i = 0; i < count; ++i) {
         programs[i] = fork();
         if (programs[i] == 0)
             keep_busy(i);
+        if (programs[i] < 0)
+            return i;
     }
+    return count;
 }
 
 static void stop_programs(const pid_t *programs, int count) {
-    for (int i = 0; i < count; ++i)
-        if (programs[i] > 0) {
-            kill(programs[i], SIGKILL);
-            waitpid(programs[i], NULL, 0);
-        }
+    for (int i = 0; i < count; ++i) {
+        kill(programs[i], SIGKILL);
+        waitpid(programs[i], NULL, 0);
+    }
 }
 
 /* ---- layers */
@@ -177,6 +185,20 @@ static bool measure_layer(conv_fft_context *const contexts[2], const char *line,
     return good;
 }
 
+static void print_head(const conv_fft_context *context) {
+    char commit[64], date[32], model[128];
+    cpu_set_t all;
+    const bool known = sched_getaffinity(0, sizeof all, &all) == 0;
+    bench_commit(NULL, commit, sizeof commit);
+    bench_date(date, sizeof date);
+    bench_first_line("/proc/cpuinfo", "model name", "unknown CPU", model, sizeof model);
+    printf("# suite busy, commit %s, %s\n# device: %s, %d processors\n# libraries: conv_fft %s (%s)\n"
+           "# medians of %d times of %g ms each; one and two threads alternate, with warm caches\n"
+           "layer,pass,programs,one_thread_ms,two_threads_ms,ratio\n",
+           commit, date, model, known ? CPU_COUNT(&all) : 0, conv_fft_version_string(),
+           conv_fft_context_description(context), REPEATS, 1e3 * REPEAT_SECONDS);
+}
+
 static bool measure_all(const char *const *lines, int count, int programs) {
     conv_fft_context *contexts[2] = {0};
     bool good = true;
@@ -187,7 +209,8 @@ static bool measure_all(const char *const *lines, int count, int programs) {
         options.threads = 1 + i;
         good = good && conv_fft_context_create(&options, &contexts[i]) == CONV_FFT_SUCCESS;
     }
-    printf("layer,pass,programs,one_thread_ms,two_threads_ms,ratio\n");
+    if (good)
+        print_head(contexts[1]);
     for (int i = 0; i < count && good; ++i)
         good = measure_layer(contexts, lines[i], programs);
     for (int i = 0; i < 2; ++i)
@@ -195,18 +218,36 @@ static bool measure_all(const char *const *lines, int count, int programs) {
     return good;
 }
 
+/* False: it is no number of programs. */
+static bool read_count(const char *text, int *count) {
+    char *end;
+    const long number = strtol(text, &end, 10);
+    *count = (int)number;
+    return end != text && *end == '\0' && number >= 0 && number <= MAX_PROGRAMS;
+}
+
 int main(int argc, char **argv) {
     pid_t programs[MAX_PROGRAMS];
-    const int count = argc > 1 ? atoi(argv[1]) : -1;
-    if (count < 0 || count > MAX_PROGRAMS || argv[1][0] == '-') {
-        fputs(help, argc > 1 && strcmp(argv[1], "--help") == 0 ? stdout : stderr);
-        return argc < 2 || strcmp(argv[1], "--help") != 0;
+    int count = 0;
+    if (argc > 1 && strcmp(argv[1], "--help") == 0) {
+        fputs(help, stdout);
+        return 0;
     }
-    start_programs(programs, count);
-    const bool good = argc > 2 ? measure_all((const char *const *)argv + 2, argc - 2, count)
-                               : measure_all(small_layers, (int)(sizeof small_layers / sizeof *small_layers), count);
-    stop_programs(programs, count);
+    if (argc < 2 || !read_count(argv[1], &count)) {
+        fprintf(stderr, "bench_busy: PROGRAMS is %s; it must be a number from 0 to %d\n",
+                argc < 2 ? "missing" : argv[1], MAX_PROGRAMS);
+        return 2;
+    }
+    const int started = start_programs(programs, count);
+    bool good = started == count;
     if (!good)
-        fprintf(stderr, "bench_busy: %s\n", conv_fft_last_error());
+        bench_message("only %d of %d programs could be started", started, count);
+    else {
+        good = argc > 2 ? measure_all((const char *const *)argv + 2, argc - 2, count)
+                        : measure_all(small_layers, (int)(sizeof small_layers / sizeof *small_layers), count);
+        if (!good)
+            bench_message("%s", conv_fft_last_error());
+    }
+    stop_programs(programs, started);
     return !good;
 }

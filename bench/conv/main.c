@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #define DEFAULT_SEARCH_SECONDS 6
 
@@ -158,6 +159,8 @@ static bool check_options(const bench_options *o) {
         bench_message("no --suite is given; see bench_conv --help");
     else if (o->device == CONV_FFT_DEVICE_CPU && (o->class != &bench_classes[0] || o->channels_last))
         bench_message("a CPU is measured in fp32 and channels-first layout only; --class and --layout are for a GPU");
+    else if (o->known && access(o->known, R_OK) != 0)
+        bench_message("--known %s: the file cannot be read", o->known);
     else
         return true;
     return false;

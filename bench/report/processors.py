@@ -43,7 +43,7 @@ def busy_lines(path):
 
 def goal_line(of, name, goal, result, is_most=False):
     """A row. The goal is the least result, or the most."""
-    text = "-" if result is None else "%.2f" % result
+    text = "-" if result is None else "%.3f" % result if abs(result - goal) < 0.005 else "%.2f" % result
     is_good = result is not None and (result <= goal if is_most else result >= goal)
     reached = "not measured" if result is None else "yes" if is_good else "**no**"
     return "| %s | %s | at %s %g | %s | %s |" % (of, name, "most" if is_most else "least", goal, text, reached)

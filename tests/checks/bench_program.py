@@ -191,10 +191,31 @@ def known_faults(folder):
 
 def refusal_faults(folder):
     for arguments in [["--shard", "0/2"], ["--shard", "3/2"], ["--shard", "1"], ["--resume"], ["--minutes", "0"],
-                      ["--class", "fp16"], ["--case", "z"]]:
+                      ["--class", "fp16"], ["--case", "z"], ["--known", str(folder / "missing.csv")]]:
         ended = run(folder, *arguments)
         if ended.returncode == 0 or not ended.stderr.startswith("bench_conv: "):
             yield f"{arguments} ends with status {ended.returncode}: {ended.stderr}"
+
+
+def busy_faults():
+    """bench_busy beside PROGRAM: its head, its rows, and arguments that it refuses."""
+    program = Path(PROGRAM).with_name("bench_busy")
+
+    def busy(*arguments):
+        return subprocess.run([program, *arguments], capture_output=True, text=True, timeout=100)
+    ended = busy("1", "in=1x2x9x9 out=2 kernel=3x3")
+    lines = ended.stdout.splitlines()
+    rows = list(csv.DictReader(line for line in lines if not line.startswith("#")))
+    if [(row["pass"], row["programs"]) for row in rows] != [("forward", "1"), ("backward", "1")] or \
+            not all(float(row["one_thread_ms"]) > 0 and float(row["two_threads_ms"]) > 0 for row in rows):
+        yield f"bench_busy prints {ended.stdout} {ended.stderr}"
+    if not re.match(r"# suite busy, commit \S+, 20\d\d-\d\d-\d\d\n# device: .+, \d+ processors\n", ended.stdout):
+        yield f"the head of bench_busy: {lines[:4]}"
+    for arguments, status, message in [([], 2, "missing"), (["x"], 2, "x"), (["-1"], 2, "-1"), (["65"], 2, "65"),
+                                       (["0", "in=0x2"], 1, "")]:
+        ended = busy(*arguments)
+        if ended.returncode != status or not ended.stderr.startswith("bench_busy: ") or message not in ended.stderr:
+            yield f"bench_busy {arguments} ends with status {ended.returncode}: {ended.stderr}"
 
 
 def main():
@@ -205,7 +226,7 @@ def main():
             for extent, name in enumerate(NAMES, 6)))
         found = [*part_faults(folder), *kept_faults(folder), *stage_faults(folder), *family_faults(folder),
                  *onednn_faults(folder), *causal_faults(folder), *known_faults(folder),
-                 *refusal_faults(folder)]
+                 *refusal_faults(folder), *busy_faults()]
     print("\n".join(found) or "bench_conv: good")
     return 1 if found else 0
 
