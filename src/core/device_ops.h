@@ -73,8 +73,8 @@ typedef struct cf_convolution_desc {
 } cf_convolution_desc;
 
 /* Sum of scratch[sample][channel][padded axes] over the padded positions of each element of `tensor`. The scratch is
- * dense and of the compute type. Only GPUs read others: with larger distances of rows, of the tensor's type, and
- * last: [sample][padded axes][channel of all groups]. */
+ * dense and of the compute type. GPUs also read a scratch whose rows are further apart, one of the tensor's type, and
+ * with `last` one in the order [sample][padded axes][channel of all groups]. */
 typedef struct cf_fold_desc {
     cf_tensor tensor;
     conv_fft_dtype scratch_dtype;

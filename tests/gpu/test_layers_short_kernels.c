@@ -143,6 +143,7 @@ static const char *const toeplitz_problems[] = {
     "in=5x6x70x66 out=6 groups=6 kernel=5x5 pad=2 stride=2 mode=reflect dtype=bf16 math=half",
     "in=3x5x40x44 out=5 groups=5 kernel=31x31 pad=15 mode=circular dtype=fp16 math=half",
     "in=3x5x33x44 out=5 groups=5 kernel=9x9 pad=0x4 mode=replicate",
+    "in=1x2x9x12 out=2 groups=2 kernel=3x3 pad=200 mode=replicate",
     "in=3x4x2048 out=4 groups=4 kernel=31 pad=15 mode=reflect dtype=fp16 w=fp32 math=half",
     "in=3x24x700 out=24 groups=24 kernel=9 pad=8:0 mode=circular layout=last dtype=bf16 math=half",
     "in=5x48x56x56 out=48 groups=48 kernel=7x7 pad=3 mode=reflect layout=last dtype=bf16 math=half",
@@ -398,7 +399,6 @@ static void layers_of_family_dft(void **state) {
     assert_int_equal(case_failures(), 0);
 }
 
-/* Random planes: extents of all alignments. */
 static void random_planes_of_family_dft(void **state) {
     NEED_DEVICE(state);
     static const char *const types[] = {"dtype=fp16", "dtype=bf16", "dtype=fp16 w=fp32", "dtype=bf16 gw=fp32"};

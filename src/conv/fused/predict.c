@@ -14,8 +14,8 @@
  * far from the rate of planes. Measured on an H100 with bases of 5 to 2,304 points. */
 static const double line_operations = 87.0;
 
-/* Depthwise planes of one tile with a padding mode take so many times as long, with bases of up to 1,024 points and
- * with larger ones: their elements are loaded one by one. Measured on an H100. */
+/* The factor of the time of depthwise planes of one tile with a padding mode, whose elements are loaded one by one:
+ * {bases of up to 1,024 points, larger bases}. Measured on an H100. */
 static const double padded_planes[2] = {1.3, 2.6};
 
 static double padding_factor(const cf_layer *layer, int pass, const cf_strategy *s, double points) {

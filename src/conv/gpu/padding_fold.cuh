@@ -30,7 +30,7 @@ CF_DEVICE int fold_position(const cf_fold_dimension &d, int mode, int element, i
     return i == 0 ? own : padding < d.padded ? padding : -1;
 }
 
-/* How elements of the scratch are added. */
+/* How elements of the scratch are loaded. Their sums are FP64, because a corner can have millions of positions. */
 template <int TYPE> struct FoldNumber { typedef float type; };
 template <> struct FoldNumber<FP64> { typedef double type; };
 
@@ -59,7 +59,7 @@ CF_DEVICE void fold_elements(const cf_fold_call &f, const FoldStrip &strip, int 
     typedef typename FoldNumber<FROM>::type Number;
     const cf_fold_dimension &along = f.dimension[1];
     const int size = int(along.extent), border = max(along.pad, along.padded - size - along.pad);
-    Number sum[LOADS] = {};
+    double sum[LOADS] = {};
     fold_each(f, strip, [&](long long from) {
         from += (first + along.pad) * along.from;
         Number loaded[LOADS];
@@ -75,21 +75,21 @@ CF_DEVICE void fold_elements(const cf_fold_call &f, const FoldStrip &strip, int 
     if (border > 0 && (first <= border || end >= size - border))
 #pragma unroll 1
         for (int element = first, position; element < end; ++element) {
-            Number more = 0;
+            double more = 0;
 #pragma unroll 1
             for (int i = 1; (position = fold_position(along, f.mode, element, i)) >= 0; ++i)
                 fold_each(f, strip, [&](long long from) {
-                    more += Number(load_as(f.scratch, from + position * along.from, FROM));
+                    more += double(load_as(f.scratch, from + position * along.from, FROM));
                 });
 #pragma unroll
             for (int k = 0; k < LOADS; ++k)
-                sum[k] += first + k == element ? more : Number(0);
+                sum[k] += first + k == element ? more : 0.0;
         }
 #pragma unroll
     for (int k = 0; k < LOADS; ++k)
         if (first + k < end) {
             const long long at = strip.to + (first + k) * along.to;
-            store_as(f.data, at, TO, f.accumulate ? sum[k] + Number(load_as(f.data, at, TO)) : sum[k]);
+            store_as(f.data, at, TO, f.accumulate ? sum[k] + double(load_as(f.data, at, TO)) : sum[k]);
         }
 }
 

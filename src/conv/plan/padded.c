@@ -47,7 +47,7 @@ cf_layer cf_layer_padded(const cf_layer *layer, int pass, bool last, cf_fold_des
     return padded;
 }
 
-cf_layer cf_layer_padded_alike(const cf_layer *layer, int pass, cf_fold_desc *fold) {
+cf_layer cf_layer_padded_same_type(const cf_layer *layer, int pass, cf_fold_desc *fold) {
     cf_layer padded = cf_layer_padded(layer, pass, true, fold);
     if (!cf_layer_folds(layer, pass))
         return padded;

@@ -14,6 +14,6 @@ bool cf_layer_is_last(const cf_layer *layer);
  * is set. last: with channels last, so is the padded signal. */
 cf_layer cf_layer_padded(const cf_layer *layer, int pass, bool last, cf_fold_desc *fold);
 /* The same with the padded signal in the type of x, with channels last or with aligned rows. */
-cf_layer cf_layer_padded_alike(const cf_layer *layer, int pass, cf_fold_desc *fold);
+cf_layer cf_layer_padded_same_type(const cf_layer *layer, int pass, cf_fold_desc *fold);
 
 #endif

@@ -47,7 +47,7 @@ extern const cf_pass_row cf_pass_table[CF_PASS_COUNT];
 typedef enum cf_gx_store {
     CF_GX_DIRECT, /* every element is stored once */
     CF_GX_ZEROED, /* gx is cleared first, because some elements are not reached or tiles are added in gx itself */
-    CF_GX_FOLDED  /* tiles are added in a padded scratch of the compute type, which is then folded into gx */
+    CF_GX_FOLDED  /* gx is computed in a padded scratch, which is then folded into gx */
 } cf_gx_store;
 
 typedef struct cf_pass_plan {

@@ -5,15 +5,13 @@
 #include "core/arith.h"
 #include "core/dtype.h"
 
-static bool is_trivial(const cf_axis *a) { return a->input == 1 && a->kernel == 1 && a->output == 1; }
-
 int cf_toeplitz_numbers(conv_fft_dtype dtype) { return CF_TOEPLITZ_UNIT / (int)cf_dtype_bytes(dtype); }
 
 int cf_toeplitz_granule(const cf_layer *layer, const cf_tensor *t, bool last, int64_t rows, bool any_alignment) {
     int granule = any_alignment ? 1 : last ? 2 : cf_toeplitz_numbers(t->dtype);
     const int64_t strides[] = {layer->batch > 1 ? t->sample_stride : 0, layer->groups > 1 ? t->group_stride : 0,
                                rows > 1 ? t->axis_stride[1] : 0, t->axis_stride[2],
-                               is_trivial(&layer->axis[0]) ? 0 : t->axis_stride[0]};
+                               cf_toeplitz_is_trivial(&layer->axis[0]) ? 0 : t->axis_stride[0]};
     for (int i = 0; i < 5; ++i)
         while (i != (last ? 1 : 3) && strides[i] % granule != 0)
             granule /= 2;

@@ -19,6 +19,7 @@ enum {
     WARPS_OF_WEIGHTS = 12, /* the same for gw */
     FEW_PRODUCTS = 8,      /* of a row of inputs */
     BOTH_TAPS = 9,         /* of a kernel whose gradients are one kernel; with more, two kernels are faster */
+    BOTH_ROWS = 3,         /* of taps */
     BOTH_QUADS = 4,        /* of its blocks: a sector of 32 bytes */
     BOTH_TILES = 2,        /* of a warp, at most */
     BOTH_COLUMNS = 128,    /* of a row */
@@ -234,7 +235,7 @@ static bool can_join(const cf_layer *layer, const cf_toeplitz_config *data, cons
         same = same && axis->input == axis->output && axis->stride == 1 && before >= 0 && before < axis->kernel;
     }
     return same && weights->mode == CONV_FFT_PAD_ZEROS && data->aligned && weights->aligned && !data->small &&
-           !weights->small && layer->axis[2].input <= BOTH_COLUMNS &&
+           !weights->small && layer->axis[2].input <= BOTH_COLUMNS && layer->axis[1].kernel <= BOTH_ROWS &&
            layer->axis[1].kernel * layer->axis[2].kernel <= BOTH_TAPS;
 }
 

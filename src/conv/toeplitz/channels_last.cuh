@@ -75,7 +75,7 @@ template <> CF_DEVICE unsigned packed<bf16>(float a, float b) { return pack_bf16
 template <class F> struct Segment {
     int at, end; /* units of outputs: rows, or TRANSPOSED STRIDE_Y rows. The host sees that they fit an int */
     int units, count, rows; /* units of a plane; rows of outputs of the segment; rows of inputs */
-    int after, steps;       /* `after` rows that another walk beside this one has more inside of a plane; all rows */
+    int after, steps;       /* rows of inputs that warps of gw need behind those of gx; all that lie in the plane */
     int input, output;      /* the rows of the signals that its first rows are */
     int sample;
     long long x, y; /* the places of the sample in both signals */

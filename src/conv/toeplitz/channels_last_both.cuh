@@ -5,9 +5,9 @@
  *
  * A block has two kinds of warps. The first ones walk down gy, and have the sums of gx (channels_last.cuh). The others
  * read the same rows of gy, and rows of x beside them, for the sums of gw (channels_last_weights.cuh) and of the
- * gradient of the bias. In each step, the former have row n of gy, from `row_pad` rows above the segment on, and the
- * latter also the last row of x that it meets, which is row n - KERNEL_Y + 1 from the first row of the segment on. So
- * gw needs up to `row_pad` steps more than gx. All warps wait for one another after each batch of rows.
+ * gradient of the bias. In step n all warps have a row of gy: row n, from `row_pad` rows above the segment on. The
+ * warps of gw also have the last row of x that this row of gy meets: row n - KERNEL_Y + 1, from the first row of the
+ * segment on. So gw needs up to `row_pad` steps more than gx. All warps wait for one another after each batch of rows.
  *
  * The host prints two problems (both.c): D, that of gx, and W, that of gw. They have the same QUADS, BATCH and BUFFERS.
  */

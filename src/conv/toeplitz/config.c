@@ -37,8 +37,6 @@ static int terms_of(const cf_layer *layer) {
 /* Units of eight columns. */
 static int units_of_block(const cf_toeplitz_config *c) { return 8 / c->x.numbers; }
 
-static bool is_trivial(const cf_axis *a) { return a->input == 1 && a->kernel == 1 && a->output == 1; }
-
 /* Whether rows have neighbouring elements (1) or neighbouring channels (2); 0: neither. */
 static int layout_of(const cf_layer *layer, const cf_tensor *t) {
     if (t->axis_stride[2] == 1)
@@ -72,7 +70,7 @@ static bool serves(const cf_layer *layer, int pass, const char **why) {
             return false;
     *why = "toeplitz computes gradients of x with a stride in 16 bits";
     if (pass == CF_PASS_DATA && !is_short(layer->x.dtype) &&
-        ((layer->axis[1].stride > 1 && !is_trivial(&layer->axis[1])) || layer->axis[2].stride > 1))
+        ((layer->axis[1].stride > 1 && !cf_toeplitz_is_trivial(&layer->axis[1])) || layer->axis[2].stride > 1))
         return false;
     *why = "toeplitz computes up to 31 rows of 256 taps, strides up to 4 and extents up to 2^28";
     for (int a = 1; a < 3; ++a)
@@ -91,12 +89,13 @@ static bool serves(const cf_layer *layer, int pass, const char **why) {
     if (!fits_int(layer->axis, &layer->x) || !fits_int(layer->axis, &layer->y))
         return false;
     /* An axis whose only output reads padding is not trivial. */
-    return (is_trivial(&layer->axis[0]) && layer->axis[0].pad_before == 0) || cf_toeplitz_serves_volumes(layer, why);
+    return (cf_toeplitz_is_trivial(&layer->axis[0]) && layer->axis[0].pad_before == 0) ||
+           cf_toeplitz_serves_volumes(layer, why);
 }
 
 bool cf_toeplitz_serves(const cf_layer *layer, int pass, const char **why) {
     cf_fold_desc fold;
-    const cf_layer padded = cf_layer_padded_alike(layer, pass, &fold);
+    const cf_layer padded = cf_layer_padded_same_type(layer, pass, &fold);
     const bool through_memory = cf_layer_folds(layer, pass) && !cf_toeplitz_folds_planes(layer, pass);
     *why = "toeplitz rounds the gradient of the padded x to 16 bits, which math HALF allows";
     if (through_memory && is_short(layer->x.dtype) && layer->problem.math != CONV_FFT_MATH_HALF)
@@ -271,11 +270,11 @@ static conv_fft_status configure_planes(const cf_layer *own, const cf_layer *lay
         .bias = cf_tensor_bias_dtype(&layer->y),
         .mode = mode_of(layer),
         .last = layout_of(layer, &layer->x) == 2,
-        .line = is_trivial(down) && down->pad_before == 0,
+        .line = cf_toeplitz_is_trivial(down) && down->pad_before == 0,
         .scaled = !weights && w->dtype == CONV_FFT_FP32 && layer->x.dtype == CONV_FFT_FP16,
         .kernel = {(int)down->kernel, (int)across->kernel},
-        .stride = {data || is_trivial(down) ? 1 : (int)down->stride, data ? 1 : (int)across->stride},
-        .up = {!data || is_trivial(down) ? 1 : (int)down->stride, data ? (int)across->stride : 1},
+        .stride = {data || cf_toeplitz_is_trivial(down) ? 1 : (int)down->stride, data ? 1 : (int)across->stride},
+        .up = {!data || cf_toeplitz_is_trivial(down) ? 1 : (int)down->stride, data ? (int)across->stride : 1},
         .tiles_across = 1,
         .terms = terms_of(layer),
         .samples = layer->batch,
@@ -321,8 +320,8 @@ static conv_fft_status configure_planes(const cf_layer *own, const cf_layer *lay
 conv_fft_status cf_toeplitz_configure(const cf_layer *layer, int pass, const cf_gpu_properties *properties,
                                       bool any_alignment, cf_toeplitz_config *config) {
     cf_fold_desc fold;
-    const cf_layer padded = cf_layer_padded_alike(layer, pass, &fold);
-    if (!is_trivial(&layer->axis[0]))
+    const cf_layer padded = cf_layer_padded_same_type(layer, pass, &fold);
+    if (!cf_toeplitz_is_trivial(&layer->axis[0]))
         return cf_toeplitz_configure_volumes(&padded, pass, properties, any_alignment, config);
     const bool folded = cf_toeplitz_folds_planes(layer, pass);
     CF_FORWARD(configure_planes(folded ? layer : &padded, &padded, pass, properties, any_alignment, config));

@@ -55,7 +55,7 @@ static conv_fft_status prepare(conv_fft_plan *plan, int pass) {
     if (!state)
         return cf_fail_memory(sizeof *state, "a Toeplitz pass");
     plan->pass[pass].state = state;
-    state->layer = cf_layer_padded_alike(&plan->layer, pass, &plan->pass[pass].fold);
+    state->layer = cf_layer_padded_same_type(&plan->layer, pass, &plan->pass[pass].fold);
     if (cf_layer_folds(&plan->layer, pass) && !cf_toeplitz_folds_planes(&plan->layer, pass))
         plan->pass[pass].gx_store = CF_GX_FOLDED;
     if (plan->layer.batch == 0)

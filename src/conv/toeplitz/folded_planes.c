@@ -11,8 +11,8 @@ bool cf_toeplitz_folds_planes(const cf_layer *layer, int pass) {
     const cf_axis *const down = &layer->axis[1], *const across = &layer->axis[2];
     const int64_t rows = down->input + down->pad_before + down->pad_after,
                   columns = across->input + across->pad_before + across->pad_after;
-    return cf_layer_folds(layer, pass) && layer->axis[0].kernel == 1 && layer->axis[0].output == 1 &&
-           layer->axis[0].input == 1 && (down->kernel > 1 || down->output > 1 || down->input > 1) &&
+    return cf_layer_folds(layer, pass) && cf_toeplitz_is_trivial(&layer->axis[0]) &&
+           layer->axis[0].pad_before + layer->axis[0].pad_after == 0 && !cf_toeplitz_is_trivial(down) &&
            layer->x.axis_stride[2] == 1 && rows <= MAX_FOLDED * down->stride && columns <= MAX_FOLDED;
 }
 

@@ -122,7 +122,7 @@ void cf_toeplitz_predict(const cf_layer *layer, const cf_device *device, int pas
     const cf_gpu *gpu = cf_gpu_of_layers(device);
     cf_toeplitz_config c;
     cf_fold_desc fold;
-    const cf_layer padded = cf_layer_padded_alike(layer, pass, &fold);
+    const cf_layer padded = cf_layer_padded_same_type(layer, pass, &fold);
     const bool folded = cf_toeplitz_folds_planes(layer, pass);
     cf_stage_cost whole = cf_cost_definition(folded ? layer : &padded, pass);
     if (cf_layer_folds(layer, pass) && !folded) {

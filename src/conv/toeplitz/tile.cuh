@@ -125,13 +125,15 @@ template <class S, int PLANES> CF_DEVICE void pad_planes(smem<uint4> tile) {
             row[word] = padded_word<S>(row, word);
     }
     __syncthreads();
-    for (int i = int(threadIdx.x); i < PLANES * LINES * S::UNITS; i += int(blockDim.x)) {
-        const int unit = i % S::UNITS, line = i / S::UNITS % LINES,
-                  row = line < S::ABOVE ? line - S::ABOVE : S::HEIGHT + line - S::ABOVE;
-        smem<uint4> plane = tile + (i / (S::UNITS * LINES) * Tile<S>::SIZE + S::TOP * PITCH + unit);
-        plane[row * PITCH] = uint4(plane[padded_index<S::MODE>(row, S::HEIGHT) * PITCH]);
+    if constexpr (LINES > 0) {
+        for (int i = int(threadIdx.x); i < PLANES * LINES * S::UNITS; i += int(blockDim.x)) {
+            const int unit = i % S::UNITS, line = i / S::UNITS % LINES,
+                      row = line < S::ABOVE ? line - S::ABOVE : S::HEIGHT + line - S::ABOVE;
+            smem<uint4> plane = tile + (i / (S::UNITS * LINES) * Tile<S>::SIZE + S::TOP * PITCH + unit);
+            plane[row * PITCH] = uint4(plane[padded_index<S::MODE>(row, S::HEIGHT) * PITCH]);
+        }
+        __syncthreads();
     }
-    __syncthreads();
 }
 
 /*

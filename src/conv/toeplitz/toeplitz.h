@@ -140,6 +140,10 @@ void cf_toeplitz_print_fold(const cf_fold_desc *fold, cf_text *text);
 bool cf_toeplitz_serves_volumes(const cf_layer *layer, const char **why);
 
 /* The padding of what is read. For the gradient of x, it is that of gy. */
+static inline bool cf_toeplitz_is_trivial(const cf_axis *a) {
+    return a->input == 1 && a->kernel == 1 && a->output == 1;
+}
+
 static inline int64_t cf_toeplitz_pad(const cf_axis *axis, bool data) {
     return data ? axis->kernel - 1 - axis->pad_before : axis->pad_before;
 }
@@ -162,7 +166,7 @@ void cf_toeplitz_predict(const cf_layer *layer, const cf_device *device, int pas
 
 /* plan->pass[].state. The fold of a gradient of x is in plan->pass[]. */
 typedef struct cf_toeplitz_state {
-    cf_layer layer; /* cf_layer_padded_alike() */
+    cf_layer layer; /* cf_layer_padded_same_type() */
     cf_toeplitz_config config;
     struct cf_kernel *kernel, *add; /* add: NULL if there is one slice */
     /* Backward weights only: both gradients in one call; or NULL. */

@@ -73,7 +73,7 @@ typedef struct refusal {
 
 static bool refuse(const char *path, const char *reason, refusal *refused) {
     if (!refused->text[0])
-        snprintf(refused->text, sizeof refused->text, "%s %s", path, reason);
+        snprintf(refused->text, sizeof refused->text, "%s: %s", reason, path);
     return false;
 }
 

@@ -16,7 +16,7 @@ enum {
     CF_C2C_SPLIT_REALS
 };
 enum {
-    CF_C2C_SPLIT_PAIRS = 4 /* of bins that a thread of the last form has */
+    CF_C2C_SPLIT_PAIRS = 4 /* pairs of bins of a thread of the form REALS */
 };
 
 CF_CONSTEXPR int cf_c2c_split_pitch(int log_n) { return log_n == 10 ? 130 : 129; }

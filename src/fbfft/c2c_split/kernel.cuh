@@ -8,8 +8,8 @@
  *     first     [outer][point][column] to [outer][column][bin], times exp(-2 pi i column bin / (columns N)): the first
  *               of two kernels for rows of columns N points. The second has the form `columns`, with N columns.
  *
- * The longest rows are points of three axes, [n1][n2][n3], and three kernels. The last axis has 2^LOG_LAST points in
- * the first two kernels, which is 1 in all others:
+ * The longest rows are points of three axes, [n1][n2][n3], and three kernels. The last axis has 2^LOG_LAST points.
+ * LOG_LAST is 0 in all other kernels:
  *
  *     first     [n1][n2][n3] to [n3][n2][k1], so that the others work in place
  *     columns   of n2, times exp(-2 pi i n3 k2 / (N2 N3)), to [n3][k2][k1]

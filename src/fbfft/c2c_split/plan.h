@@ -16,7 +16,8 @@ enum {
     CF_C2C_SPLIT_ALIGNMENT = 16 /* bytes, for input and output */
 };
 
-/* One kernel. Those after the first one work in place, except for the last one of real signals. */
+/* One kernel. Those after the first one work in place. Exceptions with several kernels: the last one of R2C goes from
+ * the workspace to the output. The first one of C2R goes to the workspace, and the second from there to the output. */
 typedef struct cf_c2c_split_pass {
     int form;        /* CF_C2C_SPLIT_ROWS or another of geometry.h */
     int log_n;       /* 2^log_n points of a line */

@@ -6,6 +6,7 @@
  *           8. It has 4 if no two blocks of 8 planes fit a multiprocessor, unless one of 8 is faster. A frequency-major
  *           spectrum that is loaded, or interleaved channels: as many planes as 256 threads have lines for, at least
  *           16, if they fit. Other spectra: as many planes as give a block four warps.
+ *           Lines in registers (README.md): 64, with a thread for each.
  * threads   One thread for each line of the longest step, as far as registers allow, or half as many.
  * prefetch  The inverse of planes of which only one block fits copies bins ahead, if the caller asks for it.
  */
