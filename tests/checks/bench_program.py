@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""bench_program.py PROGRAM FAKES
+"""bench_program.py PROGRAM BUSY FAKES
 
 bench_conv may measure parts of a suite in several processes or runs. They all write one file of results, each row once.
 Rows that exist are not measured again. Options that make no sense are refused. FAKES is the folder of the substitutes:
@@ -15,7 +15,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-PROGRAM, FAKES = sys.argv[1:]
+PROGRAM, BUSY, FAKES = sys.argv[1:]
 NAMES = ["a", "b", "c", "d", "e"]
 OPTIONS = ["--seconds", "0.001", "--commit", "c0ffee", "--threads", "1"]
 
@@ -198,11 +198,9 @@ def refusal_faults(folder):
 
 
 def busy_faults():
-    """bench_busy beside PROGRAM: its head, its rows, and arguments that it refuses."""
-    program = Path(PROGRAM).with_name("bench_busy")
-
+    """bench_busy: its head, its rows, and arguments that it refuses."""
     def busy(*arguments):
-        return subprocess.run([program, *arguments], capture_output=True, text=True, timeout=100)
+        return subprocess.run([BUSY, *arguments], capture_output=True, text=True, timeout=100)
     ended = busy("1", "in=1x2x9x9 out=2 kernel=3x3")
     lines = ended.stdout.splitlines()
     rows = list(csv.DictReader(line for line in lines if not line.startswith("#")))

@@ -165,7 +165,7 @@ def fft_faults():
         ("4096 kind=c2c arithmetic=split", 0, "\narithmetic: FP32 as two FP16 numbers on tensor cores"),
         ("4096 kind=c2c dtype=fp16 spectrum=fp16 arithmetic=fp16", 0, "\narithmetic: FP16 on tensor cores"),
         ("4096 arithmetic=fp32", 0, "\narithmetic: FP32 units\n"),
-        ("1000 kind=c2c arithmetic=split", 1, "basis[0] is 1000; it must be a power of two in 256 to 16777216"),
+        ("1000 kind=c2c arithmetic=split", 1, "basis[0] is 1000; it must be a power of two in 256 to 134217728"),
         ("4096 arithmetic=half", 2, 'arithmetic is "half"; it must be one of default, fp32, split, fp16'),
         ("", 2, "needs a basis"),
         ("64y64", 2, 'the basis is "64y64"; it must be 1 to 3 whole numbers'),
