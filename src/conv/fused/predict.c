@@ -15,7 +15,7 @@
 static const double line_operations = 87.0;
 
 /* The factor of the time of depthwise planes of one tile with a padding mode, whose elements are loaded one by one:
- * {bases of up to 1,024 points, larger bases}. Measured on an H100. */
+ * {bases of up to 1,024 points, larger bases}. Measured on an H200. */
 static const double padded_planes[2] = {1.3, 2.6};
 
 static double padding_factor(const cf_layer *layer, int pass, const cf_strategy *s, double points) {
