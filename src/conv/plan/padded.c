@@ -55,11 +55,26 @@ cf_layer cf_layer_padded_same_type(const cf_layer *layer, int pass, cf_fold_desc
     x->dtype = fold->scratch_dtype = layer->x.dtype;
     if (!fold->last) { /* rows are units of 16 bytes */
         fold->row = cf_round_up(fold->padded[2], 16 / (int64_t)cf_dtype_bytes(x->dtype));
-        x->axis_stride[1] = fold->row;
-        x->axis_stride[0] = fold->padded[1] * fold->row;
-        x->channel_stride = fold->padded[0] * x->axis_stride[0];
-        x->group_stride = layer->in_channels * x->channel_stride;
-        x->sample_stride = layer->groups * x->group_stride;
+        cf_fold_set_strides(fold, layer->groups, x);
     }
     return padded;
+}
+
+cf_call cf_padded_call(const conv_fft_plan *plan, int pass, const cf_call *call) {
+    cf_call padded = *call;
+    if (plan->pass[pass].gx_store == CF_GX_FOLDED) {
+        padded.gx = (char *)cf_align((size_t)call->workspace) + plan->workspace[CONV_FFT_BACKWARD_DATA].fold;
+        padded.flags &= ~CONV_FFT_ACCUMULATE_GX;
+    }
+    return padded;
+}
+
+conv_fft_status cf_padded_fold(const conv_fft_plan *plan, int pass, const cf_call *padded, const cf_call *call) {
+    const cf_layer *const layer = &plan->layer;
+    if (plan->pass[pass].gx_store != CF_GX_FOLDED)
+        return CONV_FFT_SUCCESS;
+    CF_FORWARD(plan->device->ops->fold(plan->device, &plan->pass[pass].fold, padded->gx, layer->batch, layer->groups,
+                                       call->gx, call->flags & CONV_FFT_ACCUMULATE_GX, call->stream));
+    cf_stage_done(plan, call, CF_STAGE_FOLD_GX);
+    return CONV_FFT_SUCCESS;
 }

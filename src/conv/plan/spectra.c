@@ -140,11 +140,15 @@ void cf_fold_make(const cf_layer *layer, const bool folds[3], int64_t groups, cf
     fold->row = fold->padded[2];
     *scratch = layer->x;
     scratch->dtype = layer->compute;
+    cf_fold_set_strides(fold, groups, scratch);
+}
+
+void cf_fold_set_strides(const cf_fold_desc *fold, int64_t groups, cf_tensor *scratch) {
     scratch->axis_stride[2] = 1;
-    scratch->axis_stride[1] = fold->padded[2];
-    scratch->axis_stride[0] = fold->padded[1] * scratch->axis_stride[1];
+    scratch->axis_stride[1] = fold->row;
+    scratch->axis_stride[0] = fold->padded[1] * fold->row;
     scratch->channel_stride = fold->padded[0] * scratch->axis_stride[0];
-    scratch->group_stride = layer->in_channels * scratch->channel_stride;
+    scratch->group_stride = fold->channels * scratch->channel_stride;
     scratch->sample_stride = groups * scratch->group_stride;
 }
 

@@ -43,6 +43,8 @@ cf_gx_store cf_strategy_gx_store(const cf_layer *layer, const cf_strategy *strat
 /* Describe the fold of a padded gradient of x, and the scratch that has it: dense, of the compute type, with `groups`
  * groups of a sample. folds: the axes whose padding is folded. */
 void cf_fold_make(const cf_layer *layer, const bool folds[3], int64_t groups, cf_fold_desc *fold, cf_tensor *scratch);
+/* The strides of a dense scratch whose rows are fold->row positions apart. */
+void cf_fold_set_strides(const cf_fold_desc *fold, int64_t groups, cf_tensor *scratch);
 /* Bytes of the scratch of so many groups and samples. */
 double cf_fold_bytes(const cf_fold_desc *fold, int64_t groups, int64_t samples);
 

@@ -3,7 +3,7 @@
 #include "conv/spatial/spatial.h"
 
 #include "conv/gpu/slice_adder.h"
-#include "conv/plan/spectra.h"
+#include "conv/plan/padded.h"
 #include "conv/spatial/call.h"
 #include "core/arith.h"
 #include "core/dtype.h"
@@ -150,24 +150,14 @@ conv_fft_status cf_spatial_run(const conv_fft_plan *plan, int set, const cf_call
                      : set == CONV_FFT_BACKWARD_DATA ? CF_PASS_DATA
                                                      : CF_PASS_WEIGHTS; /* also of both gradients */
     const cf_spatial_state *state = plan->pass[pass].state;
-    const cf_pass_plan *own = &plan->pass[pass];
-    cf_call call = *c;
     if (pass == CF_PASS_WEIGHTS)
         CF_FORWARD(cf_zero_weights(plan, c));
     if (plan->layer.batch == 0)
         return CONV_FFT_SUCCESS;
     if (set == CONV_FFT_BACKWARD)
         return run_both(plan, c);
-    if (own->gx_store == CF_GX_FOLDED) {
-        call.gx = (char *)cf_align((size_t)c->workspace) + plan->workspace[set].fold;
-        call.flags &= ~CONV_FFT_ACCUMULATE_GX;
-    }
+    const cf_call call = cf_padded_call(plan, pass, c);
     CF_FORWARD(state->convolution ? run_on_device(plan, pass, &call) : run_kernels(plan, pass, &call));
     cf_stage_done(plan, c, cf_cost_whole_passes[pass]);
-    if (own->gx_store != CF_GX_FOLDED)
-        return CONV_FFT_SUCCESS;
-    CF_FORWARD(plan->device->ops->fold(plan->device, &own->fold, call.gx, plan->layer.batch, plan->layer.groups, c->gx,
-                                       c->flags & CONV_FFT_ACCUMULATE_GX, c->stream));
-    cf_stage_done(plan, c, CF_STAGE_FOLD_GX);
-    return CONV_FFT_SUCCESS;
+    return cf_padded_fold(plan, pass, &call, c);
 }

@@ -4,7 +4,7 @@
 #include "conv/toeplitz/toeplitz.h"
 
 #include "conv/gpu/slice_adder.h"
-#include "conv/plan/spectra.h"
+#include "conv/plan/padded.h"
 #include "conv/toeplitz/call.h"
 #include "core/arith.h"
 #include "core/dtype.h"
@@ -128,12 +128,7 @@ conv_fft_status cf_toeplitz_run(const conv_fft_plan *plan, int set, const cf_cal
         return CONV_FFT_SUCCESS;
     if (set == CONV_FFT_BACKWARD)
         return run_both(plan, state, c);
-    const cf_pass_plan *const own = &plan->pass[pass];
-    cf_call padded = *c;
-    if (own->gx_store == CF_GX_FOLDED) {
-        padded.gx = (void *)cf_align((size_t)c->workspace);
-        padded.flags &= ~CONV_FFT_ACCUMULATE_GX;
-    }
+    const cf_call padded = cf_padded_call(plan, pass, c);
     cf_toeplitz_call call = call_of(layer, config, &padded);
     if (config->folded) {
         const cf_axis *const a = &plan->layer.axis[1];
@@ -154,10 +149,5 @@ conv_fft_status cf_toeplitz_run(const conv_fft_plan *plan, int set, const cf_cal
     if (cf_toeplitz_adds(config))
         CF_FORWARD(add_slices(state->add, config, list, parameters, c->stream));
     cf_stage_done(plan, c, weights ? CF_STAGE_CONVOLVE_GW : data ? CF_STAGE_CONVOLVE_GX : CF_STAGE_CONVOLVE_Y);
-    if (own->gx_store != CF_GX_FOLDED)
-        return CONV_FFT_SUCCESS;
-    CF_FORWARD(plan->device->ops->fold(plan->device, &own->fold, padded.gx, layer->batch, layer->groups, c->gx,
-                                       c->flags & CONV_FFT_ACCUMULATE_GX, c->stream));
-    cf_stage_done(plan, c, CF_STAGE_FOLD_GX);
-    return CONV_FFT_SUCCESS;
+    return cf_padded_fold(plan, pass, &padded, c);
 }
