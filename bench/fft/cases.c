@@ -24,9 +24,11 @@ bool fft_has_default(const fft_case *c) {
 }
 
 bool fft_has_split(const fft_case *c) {
-    bool served = c->complex_signal && !c->doubles && !c->halves;
-    for (int i = 3 - c->rank; i < 3; i++)
-        served = served && c->basis[i] >= 256 && (c->basis[i] & (c->basis[i] - 1)) == 0;
+    bool served = !c->doubles && !c->halves && !fft_padded(c) && !c->frequency_major;
+    for (int i = 3 - c->rank; i < 3; i++) {
+        const int64_t least = i == 2 && !c->complex_signal ? 512 : 256;
+        served = served && c->basis[i] >= least && (c->basis[i] & (c->basis[i] - 1)) == 0;
+    }
     return served;
 }
 
@@ -104,10 +106,11 @@ static void add_others(suite *s) {
     add(s, doubles, 27);
 }
 
-/* Axes of 2^log[0], .. points; axes that the rank lacks have log 0. */
-static void add_c2c(suite *s, int rank, int log0, int log1, int log2, int bits, bool halves) {
+/* Axes of 2^log0, .. points; axes that the rank lacks have log 0. */
+static void add_powers(suite *s, fft_case c, int log0, int log1, int log2, int bits) {
     const int log[3] = {log0, log1, log2};
-    fft_case c = {.rank = rank, .channels = 1, .complex_signal = true, .halves = halves};
+    c.rank = log0 > 0 ? 3 : log1 > 0 ? 2 : 1;
+    c.channels = 1;
     for (int i = 0; i < 3; i++)
         c.basis[i] = c.data[i] = (int64_t)1 << log[i];
     add(s, c, bits);
@@ -116,32 +119,39 @@ static void add_c2c(suite *s, int rank, int log0, int log1, int log2, int bits, 
 /* The cases of the tables of tcFFT (arXiv 2104.11471): 512 MB each way, at least one transform. Cases with several
  * passes over memory come first, so that an aborted run has them. */
 static void add_halves(suite *s) {
+    const fft_case halves = {.complex_signal = true, .halves = true};
     for (int first = 9; first >= 8; first--)
         for (int last = 9; last >= 8; last--)
-            add_c2c(s, 2, 0, first, last, 27, true);
+            add_powers(s, halves, 0, first, last, 27);
     for (int log = 14; log <= 24; log++)
-        add_c2c(s, 1, 0, 0, log, 27, true);
+        add_powers(s, halves, 0, 0, log, 27);
     for (int log = 4; log < 14; log++)
-        add_c2c(s, 1, 0, 0, log, 27, true);
+        add_powers(s, halves, 0, 0, log, 27);
 }
 
 /* Numbers in all as in the tables of the paper on splitting, which does not state its sizes: rows of up to 4,096,
- * planes of up to 256x256 and volumes of up to 256^3 numbers. Then larger planes and rows. */
+ * planes of up to 256x256 and volumes of up to 256^3 numbers. Then larger planes and rows, and real signals. */
 static void add_split(suite *s) {
+    const fft_case numbers = {.complex_signal = true}, reals = {.complex_signal = false};
     static const int bits[] = {10, 12, 14, 15, 16, 18, 20, 21, 22, 24, 26};
     for (int i = 0; i < 11; i++) {
         const int all = bits[i], row = all < 12 ? all : 12, plane = all < 16 ? all : 16, cube = all < 24 ? all : 24;
-        add_c2c(s, 1, 0, 0, row, all, false);
+        add_powers(s, numbers, 0, 0, row, all);
         if (all >= 12)
-            add_c2c(s, 2, 0, plane / 2, (plane + 1) / 2, all, false);
+            add_powers(s, numbers, 0, plane / 2, (plane + 1) / 2, all);
         if (all >= 14)
-            add_c2c(s, 3, cube / 3, (cube + 1) / 3, (cube + 2) / 3, all, false);
+            add_powers(s, numbers, cube / 3, (cube + 1) / 3, (cube + 2) / 3, all);
     }
     for (int log = 9; log <= 12; log++)
-        add_c2c(s, 2, 0, log, log, 26, false);
-    add_c2c(s, 1, 0, 0, 15, 26, false);
+        add_powers(s, numbers, 0, log, log, 26);
+    add_powers(s, numbers, 0, 0, 15, 26);
     for (int log = 16; log <= 24; log += 2)
-        add_c2c(s, 1, 0, 0, log, 26, false);
+        add_powers(s, numbers, 0, 0, log, 26);
+    for (int log = 11; log <= 24; log += log < 15 ? 2 : 3)
+        add_powers(s, reals, 0, 0, log, 27);
+    add_powers(s, reals, 0, 8, 9, 27);
+    add_powers(s, reals, 0, 10, 10, 27);
+    add_powers(s, reals, 8, 8, 9, 27);
 }
 
 size_t fft_suite(bool quick, fft_case cases[FFT_MAX_CASES]) {
