@@ -51,8 +51,10 @@ static void check_small(const char *line, const cf_layer *layer, const cf_toepli
     const cf_axis *a = layer->axis;
     const int64_t in[2] = {a[1].input, a[2].input}, out[2] = {a[1].output, a[2].output};
     const cf_toeplitz_bands bands = cf_toeplitz_small_bands(c);
-    const int64_t x_pitch = cf_toeplitz_small_of(c->x.height, c->x.breadth, c->planes, c->last).pitch,
-                  y_pitch = cf_toeplitz_small_of(c->y.height, c->y.breadth, c->planes, !weights || c->last).pitch,
+    const int64_t x_pitch = weights ? 4 * cf_toeplitz_small_units(bands.x_blocks, c->planes)
+                                    : cf_toeplitz_small_of(c->x.height, c->x.breadth, c->planes, c->last).pitch,
+                  y_pitch = weights ? 4 * cf_toeplitz_small_units(bands.y_blocks, c->planes)
+                                    : cf_toeplitz_small_of(c->y.height, c->y.breadth, c->planes, true).pitch,
                   deltas = cf_max(0, bands.last - bands.first + 1), shares = c->last ? 1 : c->shares,
                   loads = cf_ceil_div(c->samples, c->loaded),
                   begins[2] = {(int64_t)c->planes * in[0] * in[1], (int64_t)c->planes * out[0] * out[1]};
@@ -64,7 +66,7 @@ static void check_small(const char *line, const cf_layer *layer, const cf_toepli
             c->shared &&
         (!weights || 1024 * (c->last ? cf_ceil_div(deltas, c->shares) : deltas) * c->planes * c->warps <= c->shared) &&
         c->loaded % 8 == 0 && c->grid[0] == cf_ceil_div(c->groups, c->planes) * (weights ? c->shares / shares : 1) &&
-        (!weights || c->loaded % (8 * c->warps) == 0) && (c->shares < 2 || !c->last || bands.down == 1) &&
+        (!weights || c->loaded % (16 * c->warps) == 0) && (c->shares < 2 || !c->last || bands.down == 1) &&
         c->grid[1] >= 1 && c->grid[1] <= 65535 && (weights ? c->grid[1] <= loads : c->grid[1] == loads) &&
         c->x.height == (data ? out : in)[0] && c->x.breadth == (data ? out : in)[1] &&
         c->y.height == (data ? in : out)[0] && c->y.breadth == (data ? in : out)[1] && bands.x_blocks <= 16 &&

@@ -21,6 +21,9 @@ CF_CONSTEXPR cf_toeplitz_small cf_toeplitz_small_of(int rows, int columns, int c
     return s;
 }
 
+/* The units of 16 bytes of a sample whose planes are blocks of 16 positions (small_weights.cuh): an odd number. */
+CF_CONSTEXPR int cf_toeplitz_small_units(int blocks, int channels) { return 2 * blocks * channels | 1; }
+
 /* n / d rounded down. */
 CF_CONSTEXPR int cf_toeplitz_floor(int n, int d) { return n >= 0 ? n / d : -((d - 1 - n) / d); }
 

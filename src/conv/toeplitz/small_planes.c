@@ -8,6 +8,7 @@ enum {
     MAX_EXTENT = 16, /* rows and columns of a plane */
     MIN_SAMPLES = 5, /* a product has eight; with fewer, rows of planes are faster */
     EIGHT = 8,
+    SIXTEEN = 16, /* samples of a product of the gradient of the weights */
     MAX_GRID = 65535,
     MAX_WARPS = 16,
     TWO_BLOCKS = 113 << 10, /* bytes of shared memory of a block of which a multiprocessor has two */
@@ -69,9 +70,14 @@ static void set_signals(cf_toeplitz_config *c) {
     c->grid[1] = cf_ceil_div(c->samples, c->loaded);
 }
 
+/* The same of the gradient of the weights, whose rows are padded to blocks. */
+static int64_t blocks_bytes(const cf_toeplitz_config *c, int blocks) {
+    return (int64_t)CF_TOEPLITZ_UNIT * c->loaded * cf_toeplitz_small_units(blocks, c->planes);
+}
+
 static void set_weights(cf_toeplitz_config *c, const cf_gpu_properties *p) {
     const cf_toeplitz_bands b = cf_toeplitz_small_bands(c);
-    const int deltas = b.last < b.first ? 0 : b.last - b.first + 1, groups = c->loaded / EIGHT;
+    const int deltas = b.last < b.first ? 0 : b.last - b.first + 1, groups = c->loaded / SIXTEEN;
     c->shares = (int)cf_max(1, cf_ceil_div(deltas, c->last ? MAX_DELTAS_LAST : MAX_DELTAS));
     const int shares = c->last ? 1 : c->shares; /* of a block */
     c->grid[0] *= c->shares / shares;
@@ -79,7 +85,7 @@ static void set_weights(cf_toeplitz_config *c, const cf_gpu_properties *p) {
     while (groups % (2 * c->warps) == 0 && 4 * c->planes * shares * c->warps <= MIN_WARPS)
         c->warps *= 2;
     c->threads = 64 * shares * c->warps * c->planes;
-    c->shared = cf_max(side_bytes(c, &c->x, c->last) + side_bytes(c, &c->y, c->last),
+    c->shared = cf_max(blocks_bytes(c, b.x_blocks) + blocks_bytes(c, b.y_blocks),
                        1024ll * (c->last ? cf_ceil_div(deltas, c->shares) : deltas) * c->warps * c->planes);
     const int64_t items = cf_ceil_div(c->samples, c->loaded), wanted = 2 * p->multiprocessors,
                   slices = cf_max(1, cf_min(cf_min(items, MAX_GRID), cf_ceil_div(wanted, c->grid[0])));
@@ -127,11 +133,11 @@ bool cf_toeplitz_configure_small(const cf_layer *layer, const cf_gpu_properties 
             c.planes *= 2;
         c.loaded = weights || b.rows > 2 * EIGHT ? 8 * EIGHT : 4 * EIGHT;
     }
-    const int few = c.last ? EIGHT : 1;
-    while (c.loaded > EIGHT && c.loaded / 2 >= c.samples)
+    const int few = c.last ? EIGHT : 1, least = weights ? SIXTEEN : EIGHT;
+    while (c.loaded > least && c.loaded / 2 >= c.samples)
         c.loaded /= 2;
     while (!fits(layer, properties, any_alignment, &c)) {
-        if (c.loaded > EIGHT)
+        if (c.loaded > least)
             c.loaded /= 2;
         else if (c.planes > few)
             c.planes /= 2;

@@ -123,7 +123,7 @@ template <class F, class S, class Side, int SAMPLES, int THREADS>
 CF_DEVICE void load_eights(smem<unsigned> to, const cf_toeplitz_side &s, long long samples, long long groups,
                            long long sample, long long group) {
     const SmallPart<F, SAMPLES> part(s, samples, groups, sample, group);
-    constexpr int EIGHTS = F::CHANNELS / 8, OF_ROW = Side::ROW / 2, WORDS = S::ROWS * OF_ROW,
+    constexpr int EIGHTS = F::CHANNELS / 8, OF_ROW = (S::COLUMNS + 1) / 2, WORDS = S::ROWS * OF_ROW,
                   COUNT = SAMPLES * WORDS * EIGHTS, EACH = (COUNT + THREADS - 1) / THREADS, AHEAD = EACH < 4 ? EACH : 4;
     for (int begin = int(threadIdx.x); begin < COUNT; begin += AHEAD * THREADS) {
         uint4 read[AHEAD][2];
@@ -147,7 +147,8 @@ CF_DEVICE void load_eights(smem<unsigned> to, const cf_toeplitz_side &s, long lo
                 continue;
             const unsigned a[4] = {read[n][0].x, read[n][0].y, read[n][0].z, read[n][0].w},
                            b[4] = {read[n][1].x, read[n][1].y, read[n][1].z, read[n][1].w};
-            smem<unsigned> at = to + (own * Side::PITCH + 8 * eight * (Side::PLANE / 2) + word);
+            smem<unsigned> at = to + (own * Side::PITCH + 8 * eight * (Side::PLANE / 2) +
+                                      word / OF_ROW * (Side::ROW / 2) + word % OF_ROW);
 #pragma unroll
             for (int c = 0; c < 4; ++c) {
                 at[2 * c * (Side::PLANE / 2)] = low_halves(a[c], b[c]);
