@@ -209,7 +209,8 @@ void cudnn_search(cudnn_unit *u, const bench_job *job) {
     int algorithms = 0;
     if (bench_good(cf_cudnn_guard_acquire(cudnn, u->gpu->stream, &guard), "cudnn")) {
         visit_known(&s);
-        cf_cudnn_legacy_each(&guard, &u->direct, visit, &s);
+        if (u->count == 0 || bench_now_ms() < u->deadline_ms)
+            cf_cudnn_legacy_each(&guard, &u->direct, visit, &s);
         for (int all = 0; all < 2 && u->count < CUDNN_MAX_WAYS && bench_now_ms() < u->deadline_ms; all++)
             cf_cudnn_graph_each(&guard, &u->direct, all, visit, &s);
         cf_cudnn_guard_release(cudnn, &guard);

@@ -210,6 +210,23 @@ def test_out_counts_as_a_change(device):
         torch.testing.assert_close(plan.forward(x, w, out=y), plan.forward(x, w))
 
 
+def test_some_channels_of_a_channels_last_tensor(device):
+    """Results stay in channels_last, as torch's do. The second slice does not begin at a multiple of 16 bytes."""
+    layer = ours.Conv2d(6, 6, 3, padding=1, stride=2, groups=6, device=device)
+    whole = torch.randn(2, 18, 9, 8, device=device).to(memory_format=torch.channels_last)
+    for x in (*whole.split(6, 1), whole[:, :6, 1:, :5]):
+        assert not x.is_contiguous(memory_format=torch.channels_last)
+        mine, theirs = x.detach().requires_grad_(), x.detach().contiguous().requires_grad_()
+        y = layer(mine)
+        expected = nn.functional.conv2d(theirs, layer.weight, layer.bias, stride=2, padding=1, groups=6)
+        gy = torch.randn_like(y)
+        found = torch.autograd.grad(y, (mine, layer.weight, layer.bias), gy)
+        wanted = torch.autograd.grad(expected, (theirs, layer.weight, layer.bias), gy)
+        assert all(t.is_contiguous(memory_format=torch.channels_last) for t in (y, found[0]))
+        for one, other in zip((y, *found), (expected, *wanted)):
+            torch.testing.assert_close(one, other, rtol=1e-4, atol=1e-4)
+
+
 def test_channels_last(device):
     layer = ours.Conv2d(8, 12, 5, padding=2).to(device)
     x = torch.randn(2, 8, 13, 14, device=device)

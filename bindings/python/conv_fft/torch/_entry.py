@@ -39,8 +39,22 @@ def allows_tf32():
 
 
 def is_last(t):
-    """Whether a tensor is in torch's channels_last format, and not contiguous as well."""
-    return t.dim() in FORMATS and not t.is_contiguous() and t.is_contiguous(memory_format=FORMATS[t.dim()])
+    """Whether a tensor is in torch's channels_last format, and not contiguous as well, or some channels of such a
+    tensor, as torch.split() gives them."""
+    return t.dim() in FORMATS and not t.is_contiguous() and (
+        t.is_contiguous(memory_format=FORMATS[t.dim()]) or _has_neighbouring_channels(t.shape, t.stride()))
+
+
+def _has_neighbouring_channels(shape, strides):
+    """Whether each element of an image has its channels side by side, and elements follow one another, with gaps."""
+    if len(shape) not in FORMATS or strides[1] != 1 or shape[1] < 2:
+        return False
+    least = shape[1]
+    for axis in (*range(len(shape) - 1, 1, -1), 0):
+        if strides[axis] < least:
+            return False
+        least = strides[axis] * shape[axis]
+    return True
 
 
 def dense_strides(shape, last):
@@ -71,7 +85,12 @@ class Placement:
         # A tensor in both formats counts as channels first.
         self.last = not self.first and _lies(shape, strides, True)
         self.copied = not (self.first or self.last)
+        self.last = self.last or self.copied and _has_neighbouring_channels(shape, strides)
         self.strides = dense_strides(shape, self.last)
+        self.format = FORMATS[len(self.shape)] if self.last and len(self.shape) in FORMATS else torch.contiguous_format
+
+    def copy(self, tensor):
+        return tensor.contiguous(memory_format=self.format)
 
 
 class Entry:
@@ -113,9 +132,9 @@ class Entry:
 
     def forward(self, x, w, bias):
         if self.x.copied:
-            x = x.contiguous()
+            x = self.x.copy(x)
         if self.w.copied:
-            w = w.contiguous()
+            w = self.w.copy(w)
         if bias is not None and not bias.is_contiguous():
             bias = bias.contiguous()
         number = self.number
@@ -158,7 +177,7 @@ class Entry:
         if need_x:
             passes = 2
             if self.w.copied:
-                w = w.contiguous()
+                w = self.w.copy(w)
             gx = empty(self.x.shape, self.x.strides, self.dtype)
             w_at, gx_at = w.data_ptr(), gx.data_ptr()
             if w_at & 15 and number >= 0:
@@ -167,7 +186,7 @@ class Entry:
         if need_w:
             passes |= 4
             if self.x.copied:
-                x = x.contiguous()
+                x = self.x.copy(x)
             gw = empty(self.w.shape, self.w.strides, self.weight_dtype)
             x_at, gw_at = x.data_ptr(), gw.data_ptr()
             if x_at & 15 and number >= 0:
