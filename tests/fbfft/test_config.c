@@ -214,6 +214,11 @@ static void tensor_core_fft_for_16_bit_spectra(void **unused) {
         {{1, 128}, {1, 99}, 4, CONV_FFT_BF16, CONV_FFT_BF16, FBFFT_C2R, LAST, 24},
         {{1, 16}, {1, 13}, 2, CONV_FFT_FP32, CONV_FFT_FP16, FBFFT_C2R, LAST, 40},
         {{1, 256}, {1, 256}, 0, CONV_FFT_FP16, CONV_FFT_FP16, FBFFT_R2C, LAST, 8},
+        {{1, 72}, {1, 64}, 2, CONV_FFT_FP16, CONV_FFT_FP16, FBFFT_R2C, LAST, 16},
+        {{1, 24}, {1, 17}, 4, CONV_FFT_BF16, CONV_FFT_BF16, FBFFT_C2R, LAST, 24},
+        {{1, 120}, {1, 100}, 2, CONV_FFT_FP32, CONV_FFT_FP16, FBFFT_R2C, LAST, 8},
+        {{1, 60}, {1, 60}, 0, CONV_FFT_FP16, CONV_FFT_FP16, FBFFT_R2C, LAST, 8},
+        {{1, 72}, {1, 64}, 0, CONV_FFT_FP16, CONV_FFT_FP16, FBFFT_R2C, 0, 8},
         {{1, 1000}, {1, 1000}, 0, CONV_FFT_FP16, CONV_FFT_FP16, FBFFT_R2C, 0, 0},
         {{1, 8192}, {1, 8192}, 0, CONV_FFT_FP16, CONV_FFT_FP16, FBFFT_R2C, 0, 0},
         {{1, 1024}, {1, 1024}, 0, CONV_FFT_FP16, CONV_FFT_FP16, FBFFT_R2C, LAST, 8},
@@ -240,9 +245,9 @@ static void tensor_core_fft_for_16_bit_spectra(void **unused) {
         assert_int_equal(tile[1].vector_width, 1);
         const bool two =
             d.layout == LAST && d.channels % 16 == 0 && d.dtype != CONV_FFT_FP32 && d.basis[0] == d.basis[1];
+        const bool half = d.basis[0] > 64 && d.dtype == CONV_FFT_FP32;
         const int plane_groups = d.rank == 2         ? 1 + two
-                                 : d.basis[0] == 128 ? d.dtype == CONV_FFT_FP32 ? 8 : 16
-                                 : d.basis[0] < 128  ? 16
+                                 : d.basis[0] <= 128 ? (half ? 8 : 16)
                                  : d.basis[0] == 256 ? 4
                                  : d.basis[0] == 512 ? 2
                                                      : 1;

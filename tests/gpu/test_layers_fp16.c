@@ -117,10 +117,11 @@ static void strategies_in_chunks(void **state) {
 #define LINE "in=4x24x400 out=16 kernel=25 pad=12"
 #define VOLUME "in=4x8x18x20x20 out=16 kernel=3x3x3 pad=1"
 #define SHORT_LINE "in=4x24x56 out=16 kernel=5 pad=2"
+#define COLUMNS "in=4x24x60x40 out=16 kernel=9x1 pad=4x0"
 
 /* Some samples have a NaN, an infinity or huge numbers. All other samples keep every bit, forward and backward. */
 enum {
-    ISOLATIONS = 48
+    ISOLATIONS = 54
 };
 static const char *const isolated[ISOLATIONS / 6] = {HALF_LAYER " dtype=fp16 math=half",
                                                      HALF_LAYER " dtype=fp16 math=half",
@@ -129,13 +130,15 @@ static const char *const isolated[ISOLATIONS / 6] = {HALF_LAYER " dtype=fp16 mat
                                                      "in=4x24x10x12 out=16 kernel=5x5 dtype=fp16 math=half layout=last",
                                                      VOLUME " dtype=fp16 math=half",
                                                      SHORT_LINE " dtype=fp16 math=half",
-                                                     SHORT_LINE " dtype=fp16 math=half layout=last"};
+                                                     SHORT_LINE " dtype=fp16 math=half layout=last",
+                                                     COLUMNS " dtype=fp16 math=half"};
 static const double bad[] = {65504, INFINITY, NAN};
 
 /* NULL: the library finds a basis, for 1 or 2 tiles. */
 static const char *basis_of(int kind, int rank) {
     return kind < 6     ? NULL
            : rank == 3  ? (kind % 2 ? "24x24x24" : "20x36x36")
+           : kind >= 48 ? (kind % 2 ? "72x1" : "80x1")
            : kind >= 36 ? (kind % 2 ? "64" : "128")
            : rank == 1  ? (kind % 2 ? "512" : "1024")
            : kind >= 24 ? "16x16"
@@ -186,6 +189,7 @@ static void check_isolated(int64_t number, void *unused) {
     double *const before = test_alloc(bytes), *const after = test_alloc(bytes), *const values = in->values;
     case_begin(isolated[kind / 6], NULL);
     const bool found = !basis        ? half_strategies(&p, 1 + kind % 2, "save", "step", &s)
+                       : kind >= 48  ? column_strategies(&p, basis, "1x40", &s)
                        : p.rank != 2 ? one_tile_strategies(&p, basis, &s)
                                      : matrix_strategies(&p, basis, &s);
     conv_fft_plan *const plan = found ? half_plan(&p, &s, CONV_FFT_FORWARD | CONV_FFT_BACKWARD_DATA) : NULL;
@@ -216,17 +220,17 @@ static void isolation(void **state) {
 }
 
 /* The layer in each class and with each kind of transform: one tile, two tiles, tensor-core FFTs of planes, small
- * planes and rows in both layouts, volumes by two kernels, short rows. */
+ * planes and rows in both layouts, volumes by two kernels, short rows, columns. */
 enum {
-    KINDS = 9
+    KINDS = 11
 };
 static const char *line_of(int i, char line[256]) {
     static const char *const layers[KINDS] = {
-        HALF_LAYER, HALF_LAYER, HALF_LAYER, HALF_LAYER, "in=4x24x10x12 out=16 kernel=5x5",
-        LINE,       VOLUME,     SHORT_LINE, SHORT_LINE};
+        HALF_LAYER, HALF_LAYER, HALF_LAYER, HALF_LAYER, "in=4x24x10x12 out=16 kernel=5x5", LINE, VOLUME,
+        SHORT_LINE, SHORT_LINE, COLUMNS,    COLUMNS};
     const int kind = i % KINDS;
     snprintf(line, 256, "%s %s layout=%s", layers[kind], half_classes[i / KINDS],
-             kind == 3 || kind == 4 || kind == 8 ? "last" : "first");
+             kind == 3 || kind == 4 || kind == 8 || kind == 10 ? "last" : "first");
     return line;
 }
 
@@ -237,6 +241,7 @@ static bool layer_of(int i, conv_fft_problem *p, strategies *s) {
     *p = test_problem(line_of(i, line));
     case_begin(line, NULL);
     return (kind < 2       ? half_strategies(p, 1 + kind, "save", "step", s)
+            : kind >= 9    ? column_strategies(p, "72x1", "1x40", s)
             : p->rank == 1 ? one_tile_strategies(p, kind >= 7 ? "64" : "1024", s)
             : p->rank == 3 ? one_tile_strategies(p, "24x24x24", s)
                            : matrix_strategies(p, kind == 4 ? "16x16" : "32x32", s)) ||

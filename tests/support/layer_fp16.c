@@ -43,6 +43,15 @@ bool matrix_strategies(const conv_fft_problem *p, const char *basis, strategies 
     return true;
 }
 
+bool column_strategies(const conv_fft_problem *p, const char *basis, const char *tiles, strategies *s) {
+    strategies found;
+    if (!matrix_strategies(p, basis, &found))
+        return false;
+    for (int pass = 0; pass < 3; pass++)
+        edit_strategy(found.line[pass], "tiles", tiles, s->line[pass], sizeof s->line[pass]);
+    return true;
+}
+
 bool one_tile_strategies(const conv_fft_problem *p, const char *basis, strategies *s) {
     static const char *const tiles[] = {"1", "1x1", "1x1x1"};
     const char *const fields[][2] = {{"tiles", tiles[p->rank - 1]},

@@ -20,6 +20,8 @@ bool half_strategies(const conv_fft_problem *p, int64_t tiles, const char *overl
                      strategies *s);
 /* Strategies whose bases are transformed by tensor-core FFT, with one tile. */
 bool matrix_strategies(const conv_fft_problem *p, const char *basis, strategies *s);
+/* Strategies that transform columns of planes, each in a tile of its own: tiles=1xCOLUMNS. */
+bool column_strategies(const conv_fft_problem *p, const char *basis, const char *tiles, strategies *s);
 /* Strategies for any rank, whatever the cost model would choose. */
 bool one_tile_strategies(const conv_fft_problem *p, const char *basis, strategies *s);
 

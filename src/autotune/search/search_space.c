@@ -201,6 +201,17 @@ static void add_tensor_core(const cf_axis *axis, bool shift, int64_t first, int6
             list->basis[list->count++] = n;
 }
 
+/* Of lines whose points are apart in memory, they also transform multiples of eight. */
+static void add_multiples(const cf_axis *axis, bool shift, cf_space_bases *list) {
+    const int count = list->count;
+    for (int i = 0; i < count; ++i) {
+        const int64_t n = cf_round_up(list->basis[i], 8);
+        if (n >= 16 && n <= 128 && cf_is_basis(n) && whole_tiles(axis, shift, n, false) > 0 && !contains(list, n) &&
+            list->count < CF_SPACE_MAX_BASES)
+            list->basis[list->count++] = n;
+    }
+}
+
 void cf_space_bases_of(const cf_layer *layer, const cf_device *device, bool shift, cf_space_bases bases[3]) {
     static const int max_by_rank[] = {0, 15, 11, 7};
     for (int a = 0; a < 3; ++a)
@@ -218,6 +229,9 @@ void cf_space_bases_of(const cf_layer *layer, const cf_device *device, bool shif
     const bool halves = device->tensor_flops > 0.0 && cf_layer_16bit_spectrum(layer, &in_short);
     for (int a = 1; a < 3 && halves && layer->problem.rank == 2; ++a)
         add_tensor_core(&layer->axis[a], shift, 32, 64, 0, &bases[a]);
+    for (int a = 1; a < 3 && halves; ++a)
+        if (layer->problem.rank == 2 && layer->axis[3 - a].kernel == 1 && layer->x.axis_stride[a] != 1)
+            add_multiples(&layer->axis[a], shift, &bases[a]);
     if (halves && layer->problem.rank == 1)
         add_tensor_core(&layer->axis[2], shift, 16, 4096, CF_SPACE_MAX_POWERS, &bases[2]);
 }

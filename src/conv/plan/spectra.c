@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "conv/plan/spectra.h"
 
+#include "conv/plan/family.h"
 #include "core/arith.h"
 #include "core/dtype.h"
 
@@ -19,12 +20,26 @@ bool cf_is_too_large(const char *why) {
     return input || why == cf_large_spectra || why == cf_large_axis;
 }
 
+int cf_strategy_axis(const cf_strategy *s, int a) {
+    const bool columns =
+        s->family->search_space == CF_SEARCH_SPECTRA && s->basis[0] == 1 && s->basis[1] > 1 && s->basis[2] == 1;
+    return a > 0 && columns ? 3 - a : a;
+}
+
+cf_tensor cf_strategy_tensor(const cf_strategy *s, const cf_tensor *tensor) {
+    cf_tensor t = *tensor;
+    for (int a = 0; a < 3; ++a)
+        t.axis_stride[a] = tensor->axis_stride[cf_strategy_axis(s, a)];
+    return t;
+}
+
 cf_window cf_strategy_window(const cf_layer *layer, const cf_strategy *s, cf_role role) {
     cf_window window;
     memset(&window, 0, sizeof window);
     for (int a = 0; a < 3; ++a) {
-        const cf_axis_grid grid = cf_strategy_grid(s, a);
-        window.axis[a] = cf_axis_window_make(&layer->axis[a], &grid, role);
+        const int axis = cf_strategy_axis(s, a);
+        const cf_axis_grid grid = cf_strategy_grid(s, axis);
+        window.axis[a] = cf_axis_window_make(&layer->axis[axis], &grid, role);
     }
     return window;
 }
@@ -46,8 +61,9 @@ cf_order cf_strategy_order(const cf_layer *layer, const cf_strategy *s) {
     if (cf_strategy_has_segments(layer, s))
         order.between = cf_window_phases(&gx);
     for (int a = 2; a >= 0; --a) {
-        const cf_axis_grid grid = cf_strategy_grid(s, a);
-        const cf_unit unit = cf_unit_of(&layer->axis[a], &grid);
+        const int axis = cf_strategy_axis(s, a);
+        const cf_axis_grid grid = cf_strategy_grid(s, axis);
+        const cf_unit unit = cf_unit_of(&layer->axis[axis], &grid);
         tiles = tiles || cf_window_overlaps(&gx.axis[a]);
         /* Tiles of the fastest axes do not overlap, whatever the phase. */
         beside = beside && !cf_window_overlaps(&gx.axis[a]) && !cf_unit_is_cut(&unit);
@@ -69,8 +85,11 @@ bool cf_strategy_spectra(const cf_layer *layer, int pass, const cf_strategy *s,
         const cf_axis_grid grid = cf_strategy_grid(s, a);
         unit[a] = cf_unit_of(&layer->axis[a], &grid);
     }
-    int64_t bins = s->basis[0], rows_per_sample = 1;
-    if (!cf_multiply(&bins, s->basis[1]) || !cf_multiply(&bins, s->basis[2] / 2 + 1))
+    int64_t basis[3], rows_per_sample = 1;
+    for (int a = 0; a < 3; ++a)
+        basis[a] = s->basis[cf_strategy_axis(s, a)];
+    int64_t bins = basis[0];
+    if (!cf_multiply(&bins, basis[1]) || !cf_multiply(&bins, basis[2] / 2 + 1))
         return false;
     for (int a = 0; a < 3; ++a)
         if (!cf_multiply(&rows_per_sample, s->tiles[a]) || !cf_multiply(&rows_per_sample, unit[a].shifts))
@@ -80,7 +99,7 @@ bool cf_strategy_spectra(const cf_layer *layer, int pass, const cf_strategy *s,
         memset(p, 0, sizeof *p);
         p->dtype = cf_pass_table[pass].result == operand ? result_dtype(pass, s->spectrum) : s->spectrum;
         for (int a = 0; a < 3; ++a)
-            p->basis[a] = s->basis[a];
+            p->basis[a] = basis[a];
         p->groups = layer->groups;
         p->bins = bins;
         p->channels = operand == CF_Y ? layer->out_channels : layer->in_channels;

@@ -11,6 +11,13 @@
  * many threads. */
 #define CF_SPECTRUM_MAX_BYTES ((int64_t)1 << 46)
 
+/* The axis of the layer that is axis `a` of the transforms. Real transforms halve their last axis. So if a plane's
+ * basis has one point along its last axis, the axes change places. Only families whose search has products
+ * (CF_SEARCH_SPECTRA) do that. */
+int cf_strategy_axis(const cf_strategy *strategy, int a);
+/* The strides of a tensor's axes in the order of the transforms. */
+cf_tensor cf_strategy_tensor(const cf_strategy *strategy, const cf_tensor *tensor);
+
 /* Find the spectra of a pass. False: one of them exceeds CF_SPECTRUM_MAX_BYTES. */
 bool cf_strategy_spectra(const cf_layer *layer, int pass, const cf_strategy *strategy,
                          cf_spectrum spectrum[CF_OPERAND_COUNT]);

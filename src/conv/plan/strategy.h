@@ -4,7 +4,7 @@
  *
  *     staged basis=64x64 tiles=1x1 dilation=shift overlap=save product=blas spectrum=fp32 chunk=128 groups=1 keep=none
  *
- * basis, tiles   per axis of the problem (tiling/tiling.h)
+ * basis, tiles   per axis of the problem (tiling/tiling.h). With basis=72x1 each column of a plane is a tile.
  * segments       into which the taps of each axis are divided (tiling/tiling.h); left out if it is 1 for all axes
  * dilation       step: dilated taps in the basis; shift: a smaller dense problem per output phase
  * overlap        save or add: how tiles of backward data overlap

@@ -23,7 +23,7 @@ static bool within_reach(const cf_layer *layer, int pass, const cf_strategy *s) 
 /* The limit of conv/gpu/backend.c that the basis exceeds. */
 static const char *large_basis(const cf_strategy *s) {
     const int64_t *n = s->basis;
-    const bool line = n[0] * n[1] == 1, is_double = s->spectrum == CONV_FFT_FP64;
+    const bool line = n[0] * n[cf_strategy_axis(s, 1)] == 1, is_double = s->spectrum == CONV_FFT_FP64;
     const int64_t longest = !line ? 256 : is_double ? 8192 : 16384;
     if (n[0] <= longest && n[1] <= longest && n[2] <= longest)
         return "the basis is too large for the GPU's transforms: with 16-bit spectra a block must hold it without its "
@@ -53,7 +53,8 @@ static bool runs_on(const cf_device *device, const cf_layer *layer, int pass, co
     if (device->is_gpu && !within_reach(layer, pass, s))
         return false;
     *why = large_basis(s);
-    return device->ops->transforms(device, s->basis, s->spectrum);
+    const int64_t basis[3] = {s->basis[0], s->basis[cf_strategy_axis(s, 1)], s->basis[cf_strategy_axis(s, 2)]};
+    return device->ops->transforms(device, basis, s->spectrum);
 }
 
 /* Change the description of gx's inverse so that it stores into the padded scratch, and describe the fold. */
@@ -61,10 +62,11 @@ static void fold_gx(const conv_fft_plan *plan, cf_pass_plan *pass, cf_transform_
     const cf_layer *layer = &plan->layer;
     bool folds[3];
     for (int a = 0; a < 3; ++a) {
-        const cf_axis *axis = &layer->axis[a];
-        const cf_axis_grid grid = cf_strategy_grid(&pass->strategy, a);
-        folds[a] = cf_axis_folds(axis, &grid);
-        if (folds[a])
+        const int own = cf_strategy_axis(&pass->strategy, a);
+        const cf_axis *axis = &layer->axis[own];
+        const cf_axis_grid grid = cf_strategy_grid(&pass->strategy, own);
+        folds[own] = cf_axis_folds(axis, &grid);
+        if (folds[own])
             gx->window.axis[a] = cf_window_padded(axis, &gx->window.axis[a]);
     }
     cf_fold_make(layer, folds, plan->chunk_groups, &pass->fold, &gx->tensor);
@@ -158,6 +160,7 @@ static conv_fft_status prepare(conv_fft_plan *plan, int index) {
             if (cf_strategy_has_segments(layer, &pass->strategy))
                 phases_as_rows(pass, &desc);
         }
+        desc.tensor = cf_strategy_tensor(&pass->strategy, &desc.tensor);
         CF_FORWARD(get_transform(plan, &desc, &pass->transform[operand]));
     }
     return CONV_FFT_SUCCESS;

@@ -57,8 +57,9 @@ bool cf_tensor_fft_takes_plane(const int64_t n[3], bool interleaved) {
     return n[0] == 1 && (large || (interleaved && n[1] == 16 && n[2] == 16));
 }
 bool cf_tensor_fft_takes_line(const int64_t n[3], bool interleaved) {
-    return n[0] == 1 && n[1] == 1 && n[2] >= 16 && n[2] <= (interleaved ? CF_TENSOR_FFT_SHORT : 4096) &&
-           (n[2] & (n[2] - 1)) == 0;
+    const bool power = (n[2] & (n[2] - 1)) == 0;
+    return n[0] == 1 && n[1] == 1 && n[2] >= 16 &&
+           (interleaved ? n[2] <= CF_TENSOR_FFT_SHORT && n[2] % 8 == 0 : n[2] <= 4096 && power);
 }
 
 bool cf_tensor_fft_suits(const cf_shared_fft_config *tile, const cf_gpu_properties *properties) {
@@ -90,7 +91,7 @@ static int plane_groups_of(const cf_shared_fft_config *tile, const cf_gpu_proper
     const cf_transform_desc *t = &tile->problem.fft.transform;
     const int64_t *basis = t->spectrum.basis;
     if (is_short(t)) /* as many as the registers of a warp allow */
-        return SHORT_WARPS * (basis[2] == CF_TENSOR_FFT_SHORT && t->tensor.dtype == CONV_FFT_FP32 ? 2 : 4);
+        return SHORT_WARPS * (basis[2] > 64 && t->tensor.dtype == CONV_FFT_FP32 ? 2 : 4);
     if (is_line(t))
         return basis[2] == 256 ? 4 : basis[2] == 512 ? 2 : 1;
     return tile->planes_interleaved && t->tensor.dtype != CONV_FFT_FP32 && t->spectrum.channels % (2 * PLANES) == 0 &&
@@ -127,16 +128,11 @@ static int widest(const cf_shared_fft_config *tile) {
 /* Blocks for which the plane groups of short lines fit the registers without spills. */
 static int short_blocks(const cf_transform_desc *t) {
     const bool floats = t->tensor.dtype == CONV_FFT_FP32;
-    switch (t->spectrum.basis[2]) {
-    case CF_TENSOR_FFT_SHORT:
-        return t->inverse && !floats ? 3 : 4;
-    case 64:
-        return t->inverse || floats ? 4 : 6;
-    case 32:
-        return t->inverse ? 6 : 8;
-    default:
-        return 8;
-    }
+    const int64_t points = t->spectrum.basis[2];
+    return points > 80   ? t->inverse && !floats ? 3 : 4
+           : points > 32 ? t->inverse || floats || points > 64 ? 4 : 6
+           : points > 16 ? t->inverse ? 6 : 8
+                         : 8;
 }
 
 /* Set the blocks and threads that are fastest on an H200. */

@@ -41,12 +41,23 @@
 
 /* The gains are the best of a million candidates. Behind each: the RMS error of sines and cosines in units of 2^-11
  * or 2^-8. Without a gain it is about 0.25. */
+struct MmaGain {
+    int n;
+    double fp16, bf16;
+};
 template <bool SCALED> __host__ __device__ constexpr double mma_gain(int n) {
-    return n == 16   ? SCALED ? 1.860340118 /* 0.03 */ : 1.132880211 /* 0.06 */
-           : n == 32 ? SCALED ? 1.115195274 /* 0.08 */ : 1.624505997 /* 0.12 */
-           : n == 64 ? SCALED ? 1.836933136 /* 0.18 */ : 1.869544029 /* 0.21 */
-           : SCALED  ? 1.973416822                                   /* 0.25 */
-                     : 1.665691349 /* 0.25 */;
+    constexpr MmaGain gains[] = {
+        {16, 1.860340118, 1.132880211 /* 0.03, 0.06 */},  {24, 1.603481768, 1.132421601 /* 0.04, 0.06 */},
+        {32, 1.115195274, 1.624505997 /* 0.08, 0.12 */},  {40, 1.657247342, 1.912843905 /* 0.11, 0.20 */},
+        {48, 1.719700328, 1.624206135 /* 0.13, 0.14 */},  {56, 1.820002789, 1.689814917 /* 0.16, 0.20 */},
+        {64, 1.836933136, 1.869544029 /* 0.18, 0.21 */},  {72, 1.001950269, 1.811793687 /* 0.18, 0.23 */},
+        {80, 1.726196014, 1.912596115 /* 0.20, 0.20 */},  {96, 1.836891375, 1.623722817 /* 0.18, 0.28 */},
+        {112, 1.846539677, 1.689186659 /* 0.24, 0.27 */}, {120, 1.954049133, 1.797583925 /* 0.20, 0.24 */},
+        {128, 1.973416822, 1.665691349 /* 0.25, 0.25 */}};
+    for (const MmaGain &gain : gains)
+        if (gain.n == n)
+            return SCALED ? gain.fp16 : gain.bf16;
+    return 0;
 }
 
 /* gain cos(2 pi k / N) / 2^DOWN. */
@@ -71,6 +82,9 @@ enum MmaWay {
     MMA_LINES
 };
 
+/* Instructions of a product with the N2-point matrix, and groups of eight bins. Of the last, only a half may count. */
+__host__ __device__ constexpr int mma_steps(int n2) { return (n2 + 15) / 16; }
+
 template <class K> struct MmaFft {
     typedef PlaneGeometry<K> G;
     static constexpr bool INTERLEAVED = K::PLANES_INTERLEAVED,
@@ -83,8 +97,9 @@ template <class K> struct MmaFft {
                                   : INTERLEAVED                  ? MMA_INTERLEAVED
                                   : K::Storage::PLAIN || N2 < 32 ? MMA_FLOATS
                                                                  : MMA_SHORTS;
-    static constexpr int SPAN = N2 < 32 ? 16 : 32, OWN = SPAN / 4; /* points of a part of a row; those of a lane */
-    static constexpr int STEPS = N2 / 16;                          /* instructions of a product along rows */
+    static constexpr int SPAN = N2 == 16 ? 16 : 32, OWN = SPAN / 4; /* points of a part of a row; those of a lane */
+    static constexpr int SPANS = (N2 + SPAN - 1) / SPAN; /* interleaved short signals may end inside a part */
+    static constexpr int STEPS = mma_steps(N2);          /* instructions of a product along rows */
     static constexpr int ROWS = LINES ? N1 : G::template hi<1>();
     static constexpr int LIVE = (ROWS + 15) / 16; /* of the R rows of a sum; the others are zero */
     /* Channels-last: how many tasks a warp loads at once, if it has few. */
@@ -107,7 +122,7 @@ template <class K> struct MmaFft {
     static constexpr int DOWN = SCALED ? bits_of(N1) + 1 : 0;
     static constexpr int SUM = Factor<K>::SUM; /* forward: a bin is at most 2^SUM times the plane's largest number */
     static constexpr float GAIN = float((SHORT ? 1 : mma_gain<SCALED>(16)) * mma_gain<SCALED>(N2));
-    static_assert(K::P == 8 * PLANE_GROUPS && N2 % SPAN == 0 &&
+    static_assert(K::P == 8 * PLANE_GROUPS && N2 % (SHORT && INTERLEAVED ? 8 : SPAN) == 0 &&
                       (SHORT ? PLANE_GROUPS % (2 * WARPS) == 0
                              : PLANE_GROUPS <= (LINES         ? 4
                                                 : INTERLEAVED ? 2
@@ -167,11 +182,12 @@ template <MmaWay WAY> __host__ __device__ constexpr int mma_point(int part, int 
  * bin N2 / 2 instead of its imaginary part. A sum takes a lane's points 4 (step % 2) + 2 half, and the point after
  * each. */
 template <bool SCALED, int N2, MmaWay WAY> struct MmaRows {
-    MmaWords of[N2 / 16][N2 / 16][32]; /* m, step, lane */
+    static constexpr int STEPS = mma_steps(N2);
+    MmaWords of[STEPS][STEPS][32]; /* m, step, lane */
     __host__ __device__ constexpr MmaRows() : of{} {
         const MmaCosines<SCALED, N2, 0> roots;
-        for (int m = 0; m < N2 / 16; ++m)
-            for (int step = 0; step < N2 / 16; ++step)
+        for (int m = 0; m < STEPS; ++m)
+            for (int step = 0; step < STEPS; ++step)
                 for (int lane = 0; lane < 32; ++lane)
                     for (int i = 0; i < 4; ++i) {
                         const int k = 8 * m + lane / 4;
@@ -216,12 +232,13 @@ __device__ const MmaPoints<SCALED, N2, WAY> mma_points = MmaPoints<SCALED, N2, W
 /* The same in channels-last layout, as the left operand. Its rows are 16 points; words of a sum are k = 8 step + 4
  * half + t. */
 template <bool SCALED, int N2> struct MmaSpots {
-    MmaWords of[N2 / 16][N2 / 16][32]; /* 16 points, step, lane */
+    static constexpr int STEPS = mma_steps(N2);
+    MmaWords of[STEPS][STEPS][32]; /* 16 points, step, lane */
     __host__ __device__ constexpr MmaSpots() : of{} {
         const MmaCosines<SCALED, N2, 0> roots;
         const MmaCosines<SCALED, N2, 1> halves;
-        for (int n = 0; n < N2 / 16; ++n)
-            for (int step = 0; step < N2 / 16; ++step)
+        for (int n = 0; n < STEPS; ++n)
+            for (int step = 0; step < STEPS; ++step)
                 for (int lane = 0; lane < 32; ++lane)
                     for (int i = 0; i < 4; ++i) {
                         const int point = 16 * n + i % 2 * 8 + lane / 4, k = 8 * step + i / 2 * 4 + lane % 4,

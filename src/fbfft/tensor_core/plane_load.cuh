@@ -101,9 +101,9 @@ CF_DEVICE void mma_load_interleaved(unsigned (&w)[MmaFft<K>::OWN / 2], const uns
 
 /* A lane's part of a row. MmaRow: as it is stored in memory. MmaNumbers: as products take it. */
 template <class K, bool FLOATS = K::Storage::PLAIN> struct MmaRow {
-    unsigned of[MmaFft<K>::N2 / MmaFft<K>::SPAN][MmaFft<K>::OWN / 2];
+    unsigned of[MmaFft<K>::SPANS][MmaFft<K>::OWN / 2];
 };
-template <class K> struct MmaRow<K, true> { float of[MmaFft<K>::N2 / MmaFft<K>::SPAN][MmaFft<K>::OWN]; };
+template <class K> struct MmaRow<K, true> { float of[MmaFft<K>::SPANS][MmaFft<K>::OWN]; };
 template <class K> using MmaNumbers = MmaRow<K, false>;
 
 /* Loads row j of a plane; in channels-last layout, of all eight planes. */
@@ -131,9 +131,9 @@ CF_DEVICE void mma_row(MmaRow<K> &row, const PlaneTable<K> &plane_table, const t
 template <class K> CF_DEVICE MmaNumbers<K> mma_numbers(const MmaRow<K, true> &row, float scale) {
     MmaNumbers<K> numbers;
 #pragma unroll
-    for (int part = 0; part < MmaFft<K>::N2 / MmaFft<K>::SPAN; ++part)
+    for (int part = 0; part < MmaFft<K>::SPANS; ++part)
 #pragma unroll
-        for (int i = 0; i < MmaFft<K>::OWN / 2; ++i)
+        for (int i = 0; i < MmaFft<K>::OWN / 2 && part * (MmaFft<K>::OWN / 2) + i < 2 * MmaFft<K>::STEPS; ++i)
             numbers.of[part][i] = K::Bins::pack(scale * row.of[part][2 * i], scale * row.of[part][2 * i + 1]);
     return numbers;
 }

@@ -80,7 +80,7 @@ template <class K, class Line> CF_DEVICE void mma_short_load(MmaRow<K, false> &r
 template <class K, class Line> CF_DEVICE void mma_short_interleaved_values(MmaRow<K, true> &row, const Line &line) {
     typedef MmaFft<K> M;
 #pragma unroll
-    for (int i = 0; i < M::N2 / 4; ++i) {
+    for (int i = 0; i < 4 * M::STEPS; ++i) {
         const int x = i / 2 * 8 + i % 2;
         bool in = false;
         const float *from = nullptr;
@@ -93,7 +93,7 @@ template <class K, class Line> CF_DEVICE void mma_short_interleaved_values(MmaRo
     typedef MmaFft<K> M;
     constexpr int WORDS = M::OWN / 2;
 #pragma unroll
-    for (int i = 0; i < M::N2 / 8; ++i) {
+    for (int i = 0; i < 2 * M::STEPS; ++i) {
         bool in = false;
         unsigned word = 0;
         const unsigned short *from = nullptr;
@@ -124,8 +124,8 @@ CF_DEVICE void mma_short_bins(const MmaNumbers<K> (&rows)[MmaFft<K>::EACH], cons
     const long long down = bin_of<K>(0, 0, 8, unit);
     to += bin_of<K>(0, 0, g, unit);
     /* Longer loops take too many registers when they are unrolled. */
-#pragma unroll(M::N2 < 64 ? M::N2 / 16 : 1)
-    for (int m = 0; m < M::N2 / 16; ++m, to += down, table += 32 * M::STEPS) {
+#pragma unroll(M::N2 < 64 ? M::STEPS : 1)
+    for (int m = 0; m < M::STEPS; ++m, to += down, table += 32 * M::STEPS) {
         float sum[M::EACH][4] = {};
 #pragma unroll
         for (int step = 0; step < M::STEPS; ++step) {
@@ -149,6 +149,8 @@ CF_DEVICE void mma_short_bins(const MmaNumbers<K> (&rows)[MmaFft<K>::EACH], cons
                 mma_store_two<BOTH>(last + 8 * i, 1, live - 8 * i, v[i][0] >> 16, v[i][1] >> 16);
                 v[i][0] &= 0xffffu, v[i][1] &= 0xffffu;
             }
+        if (M::N2 % 16 != 0 && 8 * m + g >= M::N2 / 2)
+            break; /* half of the last eight bins */
 #pragma unroll
         for (int i = 0; i < M::EACH; ++i)
             mma_store_two<BOTH>(to + 8 * i, 1, live - 8 * i, v[i][0], v[i][1]);

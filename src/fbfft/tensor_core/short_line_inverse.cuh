@@ -10,7 +10,7 @@
 /* Loads the bins of signal g of each plane group. Bins 0 and N / 2 are joined into one word. DENSE: all signals
  * exist and are neighbours. */
 template <class K, bool DENSE>
-CF_DEVICE void mma_short_words(unsigned (&w)[MmaFft<K>::EACH][MmaFft<K>::N2 / 8], const unsigned *in,
+CF_DEVICE void mma_short_words(unsigned (&w)[MmaFft<K>::EACH][2 * MmaFft<K>::STEPS], const unsigned *in,
                                const PlaneTable<K> &plane_table, long long unit) {
     typedef MmaFft<K> M;
     const int lane = int(threadIdx.x) % 32, g = lane / 4, t = lane % 4;
@@ -19,10 +19,10 @@ CF_DEVICE void mma_short_words(unsigned (&w)[MmaFft<K>::EACH][MmaFft<K>::N2 / 8]
     for (int i = 0; i < M::EACH; ++i)
         line[i] = i == 0 || !DENSE ? in + plane_table.spectrum(8 * i + g) : line[0] + 8 * i;
 #pragma unroll
-    for (int k = 0; k < M::N2 / 8; ++k)
+    for (int k = 0; k < 2 * M::STEPS; ++k)
 #pragma unroll
         for (int i = 0; i < M::EACH; ++i)
-            w[i][k] = __ldcs(line[i] + bin_of<K>(0, 0, 4 * k + t, unit));
+            w[i][k] = 8 * k < M::N2 ? __ldcs(line[i] + bin_of<K>(0, 0, 4 * k + t, unit)) : 0;
     if (t == 0)
 #pragma unroll
         for (int i = 0; i < M::EACH; ++i)
@@ -49,7 +49,7 @@ CF_DEVICE void mma_short_put(const float (&v)[MmaFft<K>::OWN], smem<unsigned> li
 
 /* Multiplies and stores points in channels-first layout. ADDS: adds to the old contents. */
 template <class K, bool ADDS>
-CF_DEVICE void mma_short_points(const unsigned (&w)[MmaFft<K>::EACH][MmaFft<K>::N2 / 8], smem<unsigned> own,
+CF_DEVICE void mma_short_points(const unsigned (&w)[MmaFft<K>::EACH][2 * MmaFft<K>::STEPS], smem<unsigned> own,
                                 const PlaneTable<K> &plane_table, const cf_shared_fft_call &call) {
     typedef MmaFft<K> M;
     typedef typename K::Storage::bits bits;
@@ -121,7 +121,7 @@ CF_DEVICE void mma_short_points(const unsigned (&w)[MmaFft<K>::EACH][MmaFft<K>::
  * stored four at a time, so that whole sectors are written. For that, lanes 2 i and 2 i + 1 exchange results: one
  * stores four signals of the first plane group, the other four signals of the second. */
 template <class K, bool ADDS>
-CF_DEVICE void mma_short_interleaved(const unsigned (&w)[MmaFft<K>::EACH][MmaFft<K>::N2 / 8],
+CF_DEVICE void mma_short_interleaved(const unsigned (&w)[MmaFft<K>::EACH][2 * MmaFft<K>::STEPS],
                                      const PlaneTable<K> &plane_table, const cf_shared_fft_call &call) {
     typedef MmaFft<K> M;
     typedef typename K::Storage::bits bits;
@@ -149,7 +149,7 @@ CF_DEVICE void mma_short_interleaved(const unsigned (&w)[MmaFft<K>::EACH][MmaFft
             line[i].inside = false, line[i].count = 0;
     }
 #pragma unroll 1
-    for (int n = 0; n < M::N2 / 16; ++n, table += 32 * M::STEPS) {
+    for (int n = 0; n < M::STEPS; ++n, table += 32 * M::STEPS) {
         if (mma_empty<K>(16 * n, 16))
             continue;
         float sum[M::EACH][4] = {};
@@ -195,7 +195,7 @@ template <class K> CF_DEVICE void mma_short_inverse(const cf_shared_fft_call &ca
     const PlaneTable<K> plane_table = mma_short_places<K, true>(shared + 8 * M::EACH * 32 * warp, plane, call);
     if (plane_table.live <= 0)
         return;
-    unsigned w[M::EACH][M::N2 / 8];
+    unsigned w[M::EACH][2 * M::STEPS];
     if (call.row_step == 1 && plane_table.live >= 8 * M::EACH)
         mma_short_words<K, true>(w, static_cast<const unsigned *>(call.in), plane_table, call.bin_unit);
     else

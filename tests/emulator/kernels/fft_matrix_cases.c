@@ -145,7 +145,14 @@ void tile_add_matrix_lines(void) {
         {.basis = 1024, .input = 2048, .kernel = 127, .stride = 1, .dilation = 1, .pad = 63, .tiles = 3, .piece = 8},
         {.basis = 64, .input = 600, .kernel = 3, .stride = 1, .dilation = 1, .pad = 1, .tiles = 11, .piece = 8},
         {.basis = 128, .input = 120, .kernel = 9, .stride = 1, .dilation = 1, .pad = 4, .tiles = 1, .piece = 8},
-        {.basis = 16, .input = 12, .kernel = 3, .stride = 1, .dilation = 1, .pad = 1, .tiles = 1, .piece = 8}};
+        {.basis = 16, .input = 12, .kernel = 3, .stride = 1, .dilation = 1, .pad = 1, .tiles = 1, .piece = 8},
+        /* channels-last only */
+        {.basis = 72, .input = 64, .kernel = 15, .stride = 1, .dilation = 1, .pad = 7, .tiles = 1},
+        {.basis = 24, .input = 17, .kernel = 7, .stride = 1, .dilation = 1, .pad = 3, .tiles = 1},
+        {.basis = 40, .input = 150, .kernel = 9, .stride = 1, .dilation = 1, .pad = 4, .tiles = 5},
+        {.basis = 80, .input = 80, .kernel = 21, .stride = 1, .dilation = 1, .tiles = 1},
+        {.basis = 120, .input = 200, .kernel = 7, .stride = 2, .dilation = 1, .pad = 3, .tiles = 1, .mode = 2},
+        {.basis = 56, .input = 56, .kernel = 5, .stride = 1, .dilation = 3, .pad = 6, .tiles = 1, .shifts = true}};
     enum {
         CASES = 6 * sizeof axes / sizeof axes[0]
     };
@@ -159,7 +166,7 @@ void tile_add_matrix_lines(void) {
         const bool touching = n >= CASES;
         const layer_axis *l = &axes[i / 6];
         cf_window *const w = &windows[n];
-        if (touching && l->basis > 128)
+        if (touching ? l->basis > 128 : (l->basis & (l->basis - 1)) != 0)
             continue;
         fbfft_desc d = fft_desc(1, i % 6 < 3 ? FBFFT_R2C : FBFFT_C2R, 1, 0);
         w->axis[0] = w->axis[1] = none;

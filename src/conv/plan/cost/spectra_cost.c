@@ -25,7 +25,7 @@ static double sector_seconds(const cf_layer *layer, const cf_device *device, con
                              const cf_tensor *tensor, int64_t columns, double tensor_bytes) {
     if (!device->calibration || tensor->axis_stride[2] != 1 || columns < 8)
         return 0.0;
-    const double shifts = (double)cf_unit_make(&layer->axis[2], s->shift_dilation).shifts;
+    const double shifts = (double)cf_unit_make(&layer->axis[cf_strategy_axis(s, 2)], s->shift_dilation).shifts;
     const double sector = 32.0 / (double)cf_dtype_bytes(tensor->dtype);
     return device->calibration->sector_share * (fmin(shifts, sector) - 1.0) * tensor_bytes / device->bandwidth;
 }
@@ -64,18 +64,20 @@ void cf_cost_spectra(const cf_layer *layer, const cf_device *device, int pass, c
     int64_t extents[CF_OPERAND_COUNT][5];
     cf_strategy_spectra(layer, pass, strategy, s);
     cf_layer_extents(layer, extents[CF_X], extents[CF_Y], extents[CF_W]);
-    const cf_tensor *const tensors[CF_OPERAND_COUNT] = {&layer->x, pass == CF_PASS_WEIGHTS ? &layer->gw : &layer->w,
-                                                        &layer->y};
-    const cf_axis_grid grid = cf_strategy_grid(strategy, 2);
+    const cf_tensor *const own_order[CF_OPERAND_COUNT] = {&layer->x, pass == CF_PASS_WEIGHTS ? &layer->gw : &layer->w,
+                                                          &layer->y};
+    const int last = cf_strategy_axis(strategy, 2);
+    const cf_axis_grid grid = cf_strategy_grid(strategy, last);
     const int64_t number = (int64_t)cf_dtype_bytes(layer->x.dtype);
     cf_placement place = {.whole = strategy->tiles[0] == 1 && strategy->tiles[1] == 1 && strategy->tiles[2] == 1,
-                          .vectors = layer->x.axis_stride[2] != 1 ||
-                                     cf_grid_vector_width(&layer->axis[2], &grid) * number >= 8};
+                          .vectors = layer->x.axis_stride[last] != 1 ||
+                                     cf_grid_vector_width(&layer->axis[last], &grid) * number >= 8};
     for (int operand = 0; operand < CF_OPERAND_COUNT; ++operand) {
         const bool result = cf_pass_table[pass].result == operand;
         cf_stage_cost *const own = &cost[result ? stores[pass] : loads[operand]];
-        const double tensor = cf_cost_elements(extents[operand]) * (double)cf_dtype_bytes(tensors[operand]->dtype);
-        const cf_axis_window rows = cf_axis_window_make(&layer->axis[2], &grid, cf_pass_table[pass].role[operand]);
+        const cf_tensor tensor = cf_strategy_tensor(strategy, own_order[operand]);
+        const double bytes = cf_cost_elements(extents[operand]) * (double)cf_dtype_bytes(tensor.dtype);
+        const cf_axis_window rows = cf_axis_window_make(&layer->axis[last], &grid, cf_pass_table[pass].role[operand]);
         place.odd = cf_window_overlaps(&rows) && rows.tile_step % 4 != 0;
         place.result = result;
         place.overlaps = place.strided = false;
@@ -87,15 +89,15 @@ void cf_cost_spectra(const cf_layer *layer, const cf_device *device, int pass, c
             place.strided = place.strided || layer->axis[a].stride > 1;
         }
         const bool dense =
-            operand == CF_W && !result && cf_cost_dense_transform(device, &s[operand], tensors[operand], tensor, own);
+            operand == CF_W && !result && cf_cost_dense_transform(device, &s[operand], &tensor, bytes, own);
         if (!dense)
-            *own = cf_cost_transform(device, &s[operand], operand, tensors[operand], tensor, &place);
+            *own = cf_cost_transform(device, &s[operand], operand, &tensor, bytes, &place);
         if (operand != CF_W)
-            own->seconds += sector_seconds(layer, device, strategy, tensors[operand], s[operand].columns, tensor);
+            own->seconds += sector_seconds(layer, device, strategy, &tensor, s[operand].columns, bytes);
         /* Another kernel reads the tensor first to find the scales. Then each plane reads its scale. */
         if (!result && cf_spectrum_is_scaled(s[operand].dtype) && !cf_cost_finds_scales(&s[operand], dense)) {
-            own->bytes += tensor;
-            own->seconds += tensor / device->bandwidth + 2.0 * device->stage_seconds +
+            own->bytes += bytes;
+            own->seconds += bytes / device->bandwidth + 2.0 * device->stage_seconds +
                             device->calibration->scale_seconds * (double)s[operand].groups * (double)s[operand].rows *
                                 (double)s[operand].columns;
         }

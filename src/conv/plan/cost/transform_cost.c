@@ -92,8 +92,11 @@ cf_stage_cost cf_cost_transform(const cf_device *device, const cf_spectrum *s, i
     const double operations = planes * 2.5 * points * log2(points > 2 ? points : 2) * odd * line;
     const double spectrum_bytes = passes * planes * (double)s->bins * 2.0 * (double)cf_dtype_bytes(s->dtype);
     /* Load and store handle the positions of the basis one by one. `extra` is the count of instructions that a
-     * line on tensor cores takes whatever its length, or a plane on a CPU. Short lines have rows only. */
-    const double extra = !device->is_gpu ? 1500.0 : !lines ? 0.0 : points < 256.0 ? 400.0 : 17e3;
+     * line on tensor cores takes whatever its length, or a plane on a CPU. Short lines have rows only. Short lines with
+     * 16-bit spectra take more of them elsewhere: lines of 20 points on an H200. */
+    const bool short_line = device->tensor_flops > 0.0 && s->basis[0] * s->basis[1] == 1 && points < 256.0 &&
+                            cf_dtype_bytes(s->dtype) == 2 && operand != CF_W;
+    const double extra = !device->is_gpu ? 1500.0 : lines ? points < 256.0 ? 400.0 : 17e3 : short_line ? 900.0 : 0.0;
     cf_stage_cost cost = cf_cost_of(device, tensor_bytes + spectrum_bytes, operations + planes * (points + extra),
                                     transform_rate(device, s, operand, tensor));
     const double line_blocks = lines ? line_factor(points, place) : 1.0;
@@ -112,6 +115,12 @@ cf_stage_cost cf_cost_transform(const cf_device *device, const cf_spectrum *s, i
                          (s->basis[1] > 1 || points > 512.0);
     if (strided && s->columns > 8 && !products)
         cost.seconds = 1.4 * (cost.seconds - device->stage_seconds) + device->stage_seconds;
+    /* Columns of channels-first planes are moved as single numbers. Each takes a sector, and two if it is stored: 64
+     * columns of 64 points on an H200. */
+    if (device->is_gpu && tensor->channel_stride != 1 && tensor->axis_stride[2] != 1 && s->columns > 1) {
+        const double sectors = 32.0 / (double)cf_dtype_bytes(tensor->dtype) * (place->result ? 2.0 : 1.0);
+        cost.seconds = fmax(cost.seconds, sectors * tensor_bytes / device->bandwidth);
+    }
     return cost;
 }
 
