@@ -9,6 +9,7 @@
 
 #include <cmocka.h>
 
+#include "conv/plan/padded.h"
 #include "conv/spatial/spatial.h"
 #include "core/arith.h"
 #include "support/kernel_cases.h"
@@ -93,6 +94,23 @@ static void check_walk(const char *line, cf_spatial_axis a) {
                  a.taps, a.outs);
 }
 
+/* Walks with channels first: what is loaded together is aligned, and inside or outside of a row as a whole. */
+static bool has_columns(const cf_layer *layer, const cf_spatial_config *c) {
+    const bool data = c->pass == CF_PASS_DATA;
+    if (!c->walks || cf_layer_is_last(layer))
+        return c->together[0] == 0 && c->together[1] == 0;
+    for (int i = 0; i < 2; ++i) {
+        const bool of_x = (i == 0) != data;
+        const cf_tensor *const t = of_x ? &layer->x : &layer->y;
+        const int64_t columns = of_x ? layer->axis[2].input : layer->axis[2].output,
+                      advance = i == 0 ? cf_spatial_advance(c->axis[2]) : c->axis[2].outs, n = c->together[i];
+        if ((n != 1 && n != 2 && n != 4) || columns % n || advance % n || t->axis_stride[1] % n ||
+            t->sample_stride % n || t->group_stride % n)
+            return false;
+    }
+    return c->strips % 32 == 0 && c->lanes == 1 && c->vector == 1 && !c->exchanged;
+}
+
 /* What the kernels rely on. */
 static void check_config(const char *line, const cf_layer *layer, const cf_spatial_config *c,
                          const cf_gpu_properties *properties) {
@@ -110,7 +128,7 @@ static void check_config(const char *line, const cf_layer *layer, const cf_spati
                       c->shared <= properties->shared_per_block && c->resident >= 1 &&
                       (!c->last || c->lanes * c->strips <= c->threads) &&
                       c->along[1] * (c->walks ? c->segment : c->axis[1].outs * (c->last ? 1 : c->down)) >= rows &&
-                      (!c->walks || c->segment % c->axis[1].outs == 0) &&
+                      (!c->walks || c->segment % c->axis[1].outs == 0) && has_columns(layer, c) &&
                       c->along[2] * c->axis[2].outs * (c->last ? 1 : c->across) >= columns &&
                       c->items == samples * c->along[0] * c->along[1] * c->along[2] && c->grid[1] >= 1 &&
                       c->grid[1] <= rounds && c->grid[1] <= 65535 && c->grid[0] * c->lanes * c->vector >= c->channels &&
@@ -197,7 +215,11 @@ static void threads_walk_where_sums_fit(void **unused) {
         {"in=4x64x5x56x56 out=64 groups=64 kernel=3x3x3 pad=1 layout=last", false, false},
         {"in=4x64x56x56 out=64 groups=64 kernel=7x7 pad=3 dtype=fp16 layout=last", false, false},
         {"in=4x64x56x56 out=128 groups=64 kernel=7x7 pad=3 layout=last", false, false},
-        {"in=4x64x56x56 out=64 groups=64 kernel=7x7 pad=3", false, false},
+        {"in=4x64x56x56 out=64 groups=64 kernel=7x7 pad=3", true, false},
+        {"in=4x64x56x56 out=64 groups=64 kernel=5x5 pad=2 stride=2", true, false},
+        {"in=4x64x56x56 out=64 groups=64 kernel=7x7 pad=3 dtype=fp16", false, false},
+        {"in=4x64x56x56 out=64 groups=64 kernel=7x7 pad=3 mode=circular", false, false},
+        {"in=4x64x900 out=64 groups=64 kernel=4 pad=3:0", false, false},
     };
     const cf_gpu_properties properties = gpu_properties_of("data/gpus/h200.txt");
     cf_layer layer;
@@ -223,7 +245,7 @@ static void little_shared_memory_is_refused(void **unused) {
     cf_layer layer;
     cf_spatial_config c;
     properties.shared_per_block = 500;
-    assert_true(make("in=64x96x56x56 out=96 groups=96 kernel=7x7 pad=3", &layer));
+    assert_true(make("in=64x96x56x56 out=96 groups=96 kernel=7x7 pad=3 dtype=fp16", &layer));
     for (int pass = 0; pass < CF_PASS_COUNT; ++pass)
         assert_int_equal(cf_spatial_configure(&layer, pass, &properties, false, &c), CONV_FFT_NOT_SUPPORTED);
 }

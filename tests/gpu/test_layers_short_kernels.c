@@ -214,6 +214,12 @@ static const char *const spatial_problems[] = {
     /* Channels first. */
     "in=5x6x56x56 out=6 groups=6 kernel=7x7 pad=3",
     "in=64x3x28x28 out=3 groups=3 kernel=3x3 pad=1",
+    "in=3x5x112x112 out=5 groups=5 kernel=3x3 pad=1 stride=2",
+    "in=9x5x28x28 out=5 groups=5 kernel=5x5 pad=2 stride=2",
+    "in=70x3x14x14 out=3 groups=3 kernel=3x3 pad=1",
+    "in=3x4x33x60 out=4 groups=4 kernel=9x9 pad=4",
+    "in=3x4x40x36 out=4 groups=4 kernel=4x5 pad=5x1 stride=3x4",
+    "in=3x6x33x31 out=6 groups=6 kernel=3x3 pad=1 stride=2",
     "in=21x5x7x7 out=5 groups=5 kernel=13x13 pad=6 dtype=bf16",
     "in=4x6x33x31 out=6 groups=6 kernel=3x3 pad=1 stride=2 dtype=fp16",
     "in=3x4x40x37 out=4 groups=4 kernel=7x5 pad=3x2 stride=3x4",

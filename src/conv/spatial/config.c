@@ -385,9 +385,9 @@ conv_fft_status cf_spatial_source(const cf_spatial_config *c, bool adds, cf_sour
         &t,
         "static constexpr int KERNEL_Z = %d, KERNEL_Y = %d, KERNEL_X = %d, MODE = %d, OWN = %d, SUMMED = %d, "
         "VECTOR = %d, LANES = %d, STRIPS = %d, ACROSS = %d, DOWN = %d, PLANES = %d, ROWS = %d, SHARES = %d, THREADS "
-        "= %d, SEGMENT = %d;\n",
+        "= %d, SEGMENT = %d, TOGETHER = %d, TOGETHER_Y = %d;\n",
         c->kernel[0], c->kernel[1], c->kernel[2], (int)c->mode, c->own, c->summed, c->vector, c->lanes, c->strips,
-        c->across, c->down, c->planes, c->rows, c->shares, c->threads, c->segment);
+        c->across, c->down, c->planes, c->rows, c->shares, c->threads, c->segment, c->together[0], c->together[1]);
     if (adds)
         cf_text_add(&t, "static constexpr int ADD_SUMS = %d, ADD_SHARES = %d;\n", adder.sums, adder.shares);
     cf_text_add(&t, "static constexpr bool UNROLLED = %s;\n", is_unrolled(c) ? "true" : "false");

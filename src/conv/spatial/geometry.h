@@ -79,6 +79,17 @@ CF_CONSTEXPR int cf_spatial_reach(cf_spatial_axis a, int strips, int chunks) {
     return cf_spatial_advance(a) * (strips - 1) + cf_spatial_window(a) + cf_spatial_step(a) * (chunks - 1);
 }
 
+/* How many columns one load takes with column `column`: a block that begins at a multiple of its size, as large as
+ * `most` (1, 2 or 4) and the window of columns [begin, end) allow. */
+CF_CONSTEXPR bool cf_spatial_has_block(int column, int begin, int end, int size) {
+    return cf_spatial_floor(column, size) * size >= begin && (cf_spatial_floor(column, size) + 1) * size <= end;
+}
+CF_CONSTEXPR int cf_spatial_together(int column, int begin, int end, int most) {
+    return most >= 4 && cf_spatial_has_block(column, begin, end, 4)   ? 4
+           : most >= 2 && cf_spatial_has_block(column, begin, end, 2) ? 2
+                                                                      : 1;
+}
+
 /*
  * A tile of FP32 numbers in shared memory: planes of `height` rows of `breadth` columns. If it is skewed, a gap follows
  * every `advance` columns, so that threads with neighbouring strips have no bank conflicts.

@@ -61,11 +61,23 @@ template <class F> struct TapSums {
     /* Adds the sums of the threads of a block, and writes them. `first`: the first filter of the block. */
     CF_DEVICE void store(const cf_spatial_call &call, smem<float> memory, long long first, bool live) {
         constexpr int OF_THREAD = G::X.taps * G::VECTOR, ITEMS = SHARES * F::LANES * OF_THREAD;
+        /* In walks with channels first, all threads of a block have one channel. Their warps add first. */
+        constexpr bool BY_WARPS = F::TOGETHER > 0;
+        constexpr int STRIPS = BY_WARPS ? F::STRIPS / 32 : F::STRIPS;
         const int thread = int(threadIdx.x);
 #pragma unroll
         for (int r = 0; r < F::ROWS; ++r) {
             __syncthreads();
-            if (live)
+            if constexpr (BY_WARPS) {
+#pragma unroll
+                for (int s = 0; s < G::X.taps; ++s) {
+                    float total = sum[r][s][0];
+                    for (int lanes = 16; lanes > 0; lanes /= 2)
+                        total += __shfl_xor_sync(~0u, total, lanes);
+                    if (thread % 32 == 0)
+                        memory[thread / 32 * OF_THREAD + s] = total;
+                }
+            } else if (live)
 #pragma unroll
                 for (int s = 0; s < G::X.taps; ++s)
 #pragma unroll
@@ -80,8 +92,8 @@ template <class F> struct TapSums {
                 if (row >= F::KERNEL_Y || s >= F::KERNEL_X || filter >= call.channels)
                     continue;
                 float total = 0;
-                for (int strip = 0; strip < F::STRIPS; ++strip)
-                    total += memory[((share * F::STRIPS + strip) * F::LANES + lane) * OF_THREAD + place];
+                for (int strip = 0; strip < STRIPS; ++strip)
+                    total += memory[((share * STRIPS + strip) * F::LANES + lane) * OF_THREAD + place];
                 put(call, filter, depth_of(share), row, s, total);
             }
         }

@@ -24,6 +24,8 @@ typedef struct cf_spatial_config {
     bool walks, exchanged; /* walk.cuh; exchanged: the axes of rows and columns */
     bool both;             /* both gradients; pass: backward data */
     int segment;
+    int together[2]; /* walks with channels first: columns that a load takes, of what is read and of what is written or
+                        beside it. With channels last 0 */
     int threads, resident; /* resident: blocks of a multiprocessor at a time */
     int64_t shared;        /* bytes of a block */
     int64_t channels;      /* of the result; or filters of the gradient of the weights */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Depthwise layers with channels last: threads that walk down the rows, so that each loads a row of inputs once.
+ * Depthwise layers: threads that walk down the rows, so that each loads a row of inputs once.
  *
  * A thread has a segment: SEGMENT rows of TX outputs. In each step it loads the ADVANCE rows of inputs that belong to
  * TY rows of outputs (geometry.h), one step ahead. They meet HELD rows of outputs. The sums of these stay in
@@ -10,13 +10,35 @@
  * (gradient.cuh). For both gradients, a thread walks down gy. What it reads meets the sums of gx, and the rows of x at
  * the same places.
  *
- * In signals of one axis the host exchanges the axes of rows and columns, so that threads walk along the signal.
+ * With channels last, neighbouring threads have neighbouring channels. With channels first, all threads of a block have
+ * one channel, and neighbouring threads have neighbouring columns. Then TOGETHER neighbouring columns are loaded at once
+ * where they begin at a multiple of that number, and the columns between two strips come from the L1 cache.
  *
- * The host prints F (walk.c) with what strips have (strips.cuh), one chunk, and SEGMENT (a multiple of TY).
+ * In signals of one axis with channels last the host exchanges the axes of rows and columns, so that threads walk along the signal.
+ *
+ * The host prints F (walk.c) with what strips have (strips.cuh), one chunk, and SEGMENT (a multiple of TY),
+ * TOGETHER and TOGETHER_Y (columns of what is read, and of outputs or what is beside them; channels last: 0).
  */
 #pragma once
 
 #include "conv/spatial/gradient.cuh"
+
+/* The first columns of a row, COUNT together, as elements of one channel. */
+template <class E> CF_DEVICE void load_columns(E *to, const float *from, int count, bool inside) {
+    if (count == 4) {
+        const float4 v = inside ? __ldg(reinterpret_cast<const float4 *>(from)) : make_float4(0, 0, 0, 0);
+        to[0].bits = v.x;
+        to[1].bits = v.y;
+        to[2].bits = v.z;
+        to[3].bits = v.w;
+    } else if (count == 2) {
+        const float2 v = inside ? __ldg(reinterpret_cast<const float2 *>(from)) : make_float2(0, 0);
+        to[0].bits = v.x;
+        to[1].bits = v.y;
+    } else {
+        to[0].load(from, inside);
+    }
+}
 
 template <class F> struct Walk {
     typedef Spatial<F> G;
@@ -27,6 +49,10 @@ template <class F> struct Walk {
     /* Loads the inputs of a step, from row `first` on. */
     CF_DEVICE void load(const GlobalRows<F> &rows, int first) {
         constexpr int COLUMN_STRIDE = int(F::COLUMN);
+        if constexpr (F::TOGETHER > 0) {
+            load_together(rows, first);
+            return;
+        }
         if (first >= 0 && first + ADVANCE <= rows.rows && rows.origin >= 0 && rows.origin + G::WINDOW <= rows.columns) {
             const typename G::bits *const from = rows.plane + (first * rows.row_stride + rows.origin * COLUMN_STRIDE);
 #pragma unroll
@@ -43,6 +69,24 @@ template <class F> struct Walk {
             for (int k = 0; k < G::WINDOW; ++k) {
                 const int column = padded_index<F::MODE>(rows.origin + k, rows.columns);
                 next[n][k].load(rows.plane + (row * rows.row_stride + column * COLUMN_STRIDE), row >= 0 && column >= 0);
+            }
+        }
+    }
+
+    /* Channels first. The padding is zeros. Strips begin at multiples of TOGETHER, and rows have such a length, so a
+     * block of columns is inside or outside as a whole. */
+    CF_DEVICE void load_together(const GlobalRows<F> &rows, int first) {
+#pragma unroll
+        for (int n = 0; n < ADVANCE; ++n) {
+            const int row = first + n;
+            const typename G::bits *const from = rows.plane + (row * rows.row_stride + rows.origin);
+#pragma unroll
+            for (int k = 0; k < G::WINDOW; ++k) {
+                const int count = cf_spatial_together(G::LOWEST + k, G::LOWEST, G::LOWEST + G::WINDOW, F::TOGETHER);
+                if ((k + G::LOWEST) % count == 0)
+                    load_columns(&next[n][k], from + k, count,
+                                 unsigned(row) < unsigned(rows.rows) &&
+                                     unsigned(rows.origin + k) < unsigned(rows.columns));
             }
         }
     }
@@ -117,6 +161,7 @@ template <class F> struct Held {
 /* Where the outputs of a segment are in a signal of this size, from its first output on. */
 template <class F, class T> struct OutputRows {
     typedef Spatial<F> G;
+    static constexpr int STEP = F::TOGETHER_Y > 0 ? F::TOGETHER_Y : 1;
     T *from;
     int row_stride, height, columns;
     CF_DEVICE OutputRows(const cf_spatial_side &side, const Position &p, T *channel)
@@ -131,9 +176,14 @@ template <class F, class T> struct OutputRows {
 #pragma unroll
         for (int t = 0; t < G::TY; ++t)
 #pragma unroll
-            for (int j = 0; j < G::TX; ++j)
-                next[t][j].load(from + ((row + t) * row_stride + j * int(F::COLUMN_Y)),
-                                row + t < height && j < columns);
+            for (int j = 0; j < G::TX; j += STEP) {
+                const typename F::Storage::bits *const at = from + ((row + t) * row_stride + j * int(F::COLUMN_Y));
+                const bool inside = row + t < height && j < columns;
+                if constexpr (F::TOGETHER_Y > 0)
+                    load_columns(&next[t][j], at, STEP, inside);
+                else
+                    next[t][j].load(at, inside);
+            }
     }
 };
 
@@ -157,6 +207,21 @@ CF_DEVICE GlobalRows<F> segment_rows(const cf_spatial_call &call, const Position
     return rows;
 }
 
+/* Channels first: stores a row of a strip. */
+template <class F> CF_DEVICE void store_columns(float *row, const float (&sum)[F::X.outs][F::VECTOR], int columns) {
+#pragma unroll
+    for (int j = 0; j < F::X.outs; j += F::TOGETHER_Y) {
+        if (j >= columns)
+            continue;
+        if constexpr (F::TOGETHER_Y == 4)
+            *reinterpret_cast<float4 *>(row + j) = make_float4(sum[j][0], sum[j + 1][0], sum[j + 2][0], sum[j + 3][0]);
+        else if constexpr (F::TOGETHER_Y == 2)
+            *reinterpret_cast<float2 *>(row + j) = make_float2(sum[j][0], sum[j + 1][0]);
+        else
+            row[j] = sum[j][0];
+    }
+}
+
 /* Stores the rows of outputs that are complete after a step: those from `row` on, if they are in the segment. */
 template <class F>
 CF_DEVICE void store_step(const cf_spatial_call &call, const OutputRows<F, typename F::Result::bits> &to, int row,
@@ -168,7 +233,10 @@ CF_DEVICE void store_step(const cf_spatial_call &call, const OutputRows<F, typen
         typename F::Result::bits *const at = to.from + (row + t) * to.row_stride;
         if (call.accumulate)
             move_outputs<F, true>(at, outputs.row[t], to.columns);
-        move_outputs<F, false>(at, outputs.row[t], to.columns);
+        if constexpr (F::TOGETHER_Y > 0)
+            store_columns<F>(at, outputs.row[t], to.columns);
+        else
+            move_outputs<F, false>(at, outputs.row[t], to.columns);
     }
 }
 

@@ -259,6 +259,16 @@ static const short_case all[] = {
      .spatial = true,
      .processors = 4},
     {.problem = "in=1x2x2x3 out=2 groups=2 kernel=5x9 pad=4x8 layout=last", .spatial = true},
+    /* The same with channels first: blocks of four columns, of two and single ones, rows and columns between strips. */
+    {.problem = "in=3x2x24x40 out=2 groups=2 kernel=3x3 pad=1", .spatial = true, .spoiled = true},
+    {.problem = "in=2x2x30x24 out=2 groups=2 kernel=3x3 pad=1 stride=2", .spatial = true, .spoiled = true},
+    {.problem = "in=5x3x28x28 out=3 groups=3 kernel=5x5 pad=2 stride=2", .spatial = true, .processors = 2},
+    {.problem = "in=2x2x28x28 out=2 groups=2 kernel=5x5 pad=2 stride=2", .spatial = true, .shifted = true},
+    {.problem = "in=2x2x40x36 out=2 groups=2 kernel=5x4 pad=2x1 stride=3x2", .spatial = true},
+    {.problem = "in=9x3x14x14 out=3 groups=3 kernel=3x3 pad=1", .spatial = true, .processors = 2},
+    {.problem = "in=2x2x33x16 out=2 groups=2 kernel=7x9 pad=3x4", .spatial = true, .spoiled = true},
+    {.problem = "in=2x1x26x20 out=1 kernel=4x3 pad=2:1x5:6 dilation=2x3", .spatial = true},
+    {.problem = "in=3x2x19x8 out=2 groups=2 kernel=2x5 stride=1x4 pad=0x2", .spatial = true},
     /* Channels first: several strips, tiles and samples of a block. */
     {.problem = "in=2x2x20x37 out=2 groups=2 kernel=7x7 pad=3", .spatial = true, .spoiled = true},
     {.problem = "in=23x2x7x7 out=2 groups=2 kernel=13x13 pad=6 dtype=bf16", .spatial = true, .processors = 2},
@@ -273,10 +283,12 @@ static const short_case all[] = {
     {.problem = "in=2x1x5x7x6 out=1 kernel=3x3x3 pad=1 stride=2 dilation=1x2x1 dtype=fp16", .spatial = true},
     {.problem = "in=1x1x1x1 out=1 kernel=1x1", .spatial = true},
     {.problem = "in=2x1x50x260 out=1 kernel=3x3 pad=1 dtype=bf16", .spatial = true},
-    {.problem = "in=30x1x9x40 out=1 kernel=2x2", .spatial = true, .shared = 3000},
+    {.problem = "in=30x1x9x40 out=1 kernel=2x2 dtype=fp16", .spatial = true, .shared = 3000},
 
     /* Groups of several channels, padding modes, FP32 weights and gradients. */
     {.problem = "in=2x3x9x10 out=6 groups=3 kernel=3x3 pad=1", .spatial = true},
+    {.problem = "in=2x4x8x9 out=4 groups=2 kernel=5x3 pad=2x1 mode=reflect", .spatial = true},
+    {.problem = "in=40x2x9x40 out=2 kernel=2x2", .spatial = true, .processors = 1, .shared = 9000},
     {.problem = "in=2x6x9x10 out=4 groups=2 kernel=3x3 pad=1 layout=last dtype=fp16", .spatial = true},
     {.problem = "in=2x2x9x10 out=3 kernel=3x3 pad=1 stride=2", .spatial = true},
     /* Taps at both ends that meet only padding. */

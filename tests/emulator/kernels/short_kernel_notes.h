@@ -74,10 +74,21 @@ void note_walk(const cf_spatial_config &c, bool folds) {
     cover("several segments" + pass, c.along[1] > 1);
     if (c.both || c.pass == CF_PASS_WEIGHTS)
         cover("several items of a strip" + pass, c.items > c.strips * c.grid[1]);
-    cover("pairs of channels" + pass, c.vector == 2);
-    cover("single channels" + pass, c.vector == 1);
     cover("several blocks of channels" + pass, c.grid[0] > 1);
-    cover("channels that blocks do not fill" + pass, c.channels % (c.lanes * c.vector) != 0);
+    for (const int together : {1, 2, 4}) {
+        cover(std::to_string(together) + " columns of a load, spatial", c.together[0] == together);
+        cover(std::to_string(together) + " columns of a store or of what is beside, spatial",
+              c.together[1] == together);
+    }
+    if (c.together[0] > 0) {
+        cover("a stride, channels first" + pass, c.axis[1].stride > 1 && c.axis[2].stride > 1);
+        cover("several segments, channels first" + pass, c.along[1] > 1);
+        cover("threads without a strip" + pass, c.items % c.strips != 0);
+    } else {
+        cover("pairs of channels" + pass, c.vector == 2);
+        cover("single channels" + pass, c.vector == 1);
+        cover("channels that blocks do not fill" + pass, c.channels % (c.lanes * c.vector) != 0);
+    }
     if (c.both) {
         cover("one slice" + pass, c.grid[1] == 1);
         cover("several slices" + pass, c.grid[1] > 1);
