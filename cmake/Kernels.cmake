@@ -68,6 +68,10 @@ conv_fft_embed(cf_toeplitz_kernel_text toeplitz_text core/host_device.h fbfft/co
 conv_fft_embed(cf_dft_kernel_text dft_text core/host_device.h fbfft/common/platform.cuh
                fbfft/common/complex.cuh fbfft/common/storage.cuh ${mma} conv/dft/call.h conv/dft/geometry.h ${slices}
                conv/dft/tables.cuh conv/dft/steps.cuh conv/dft/planes.cuh conv/dft/gradient.cuh)
+conv_fft_embed(cf_igemm_kernel_text implicit_gemm_text core/host_device.h fbfft/common/platform.cuh
+               fbfft/common/complex.cuh fbfft/common/storage.cuh ${mma} conv/gpu/gemm/wgmma.cuh
+               ${slices} conv/implicit_gemm/call.h conv/implicit_gemm/geometry.h conv/implicit_gemm/wgmma_tile.cuh
+               conv/implicit_gemm/units.cuh conv/implicit_gemm/forward.cuh conv/implicit_gemm/weights.cuh)
 conv_fft_embed(cf_spatial_kernel_text spatial_text core/host_device.h fbfft/common/platform.cuh
                fbfft/common/complex.cuh fbfft/common/storage.cuh fbfft/common/padding.cuh conv/spatial/call.h
                conv/spatial/geometry.h conv/spatial/strips.cuh conv/spatial/channels_last.cuh

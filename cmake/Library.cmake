@@ -13,6 +13,7 @@ include(cmake/Kernels.cmake)
 list(APPEND sources "${PROJECT_BINARY_DIR}/kernel_text.c" "${PROJECT_BINARY_DIR}/stage_text.c"
      "${PROJECT_BINARY_DIR}/fused_text.c" "${PROJECT_BINARY_DIR}/long1d_text.c" "${PROJECT_BINARY_DIR}/toeplitz_text.c"
      "${PROJECT_BINARY_DIR}/slices_text.c" "${PROJECT_BINARY_DIR}/dft_text.c"
+     "${PROJECT_BINARY_DIR}/implicit_gemm_text.c"
      "${PROJECT_BINARY_DIR}/spatial_text.c"     "${PROJECT_BINARY_DIR}/product_text.c"
      "${PROJECT_BINARY_DIR}/half_text.c" "${PROJECT_BINARY_DIR}/split_text.c" "${PROJECT_BINARY_DIR}/matrix_text.c")
 

@@ -21,7 +21,7 @@ static opener *const cpu_baselines[] = {
 };
 static opener *const gpu_baselines[] = {bench_cudnn_open, NULL};
 enum {
-    MAX_IMPLS = 8 + sizeof cpu_baselines / sizeof cpu_baselines[0]
+    MAX_IMPLS = 9 + sizeof cpu_baselines / sizeof cpu_baselines[0]
 };
 
 void bench_spend(double *account, double *from) {
@@ -93,6 +93,7 @@ static size_t choose_openers(const bench_session *run, const bench_job *job, ope
         openers[count++] = bench_long1d_open;
         openers[count++] = bench_toeplitz_open;
         openers[count++] = bench_dft_open;
+        openers[count++] = bench_implicit_gemm_open;
         openers[count++] = bench_spatial_open;
         openers[count++] = bench_cufft_family_open;
     }

@@ -33,10 +33,10 @@ A table stands between two markers. For DEVICE, the name of a folder of results 
     DEVICE/products         the matrix products (bench_gemm): one line per size, cuBLAS and ours
     DEVICE/picture-NAME     the picture DEVICE-NAME.svg that plot.py drew
 
-Tables of every case leave the suite grid out if it is long. Ours are the families staged, fused, long1d, toeplitz, dft
-and spatial, and the tuned plan if it is of one of them. The families cudnn and cufft, which call other libraries, are
-neither ours nor a baseline. Frequency-major spectra are compared with a copy of as many bytes, as cuFFT has no such
-output. --check changes nothing and fails if a file is not up to date.
+Tables of every case leave the suite grid out if it is long. Ours are the families staged, fused, long1d, toeplitz, dft,
+implicit_gemm and spatial, and the tuned plan if it is of one of them. The families cudnn and cufft, which call other
+libraries, are neither ours nor a baseline. Frequency-major spectra are compared with a copy of as many bytes, as cuFFT
+has no such output. --check changes nothing and fails if a file is not up to date.
 """
 import argparse
 import os

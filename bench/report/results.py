@@ -17,7 +17,7 @@ KINDS = {"1d": "1-D", "2d": "2-D", "padded": "of padded planes", "fm": "frequenc
 OF_NETS = ["alexnet", "overfeat_fast"]
 FACTS = pathlib.Path(__file__).resolve().parents[2] / "tests" / "data" / "gpus"
 NETWORKS = pathlib.Path(__file__).resolve().parents[2] / "networks"
-OUR_FAMILIES = ["staged", "fused", "long1d", "toeplitz", "dft", "spatial"]
+OUR_FAMILIES = ["staged", "fused", "long1d", "toeplitz", "dft", "implicit_gemm", "spatial"]
 LONG_GRID = 40  # cases
 
 

@@ -15,8 +15,8 @@ ORDER = [
     ["api"],
     ["autotune"],
     ["conv"],  # families.c, the table of families
-    ["conv/staged", "conv/fused", "conv/long1d", "conv/toeplitz", "conv/dft", "conv/spatial", "conv/cudnn",
-     "conv/cufft"],
+    ["conv/staged", "conv/fused", "conv/long1d", "conv/toeplitz", "conv/dft", "conv/implicit_gemm",
+     "conv/spatial", "conv/cudnn", "conv/cufft"],
     ["conv/plan"],
     ["conv/gpu"],
     ["conv/problem"],
@@ -31,8 +31,8 @@ ORDER = [
     ["core"],
 ]
 LINE = {folder: line for line, folders in enumerate(ORDER) for folder in folders}
-FAMILIES = {"conv/staged", "conv/fused", "conv/long1d", "conv/toeplitz", "conv/dft", "conv/spatial", "conv/cudnn",
-            "conv/cufft"}
+FAMILIES = {"conv/staged", "conv/fused", "conv/long1d", "conv/toeplitz", "conv/dft", "conv/implicit_gemm",
+            "conv/spatial", "conv/cudnn", "conv/cufft"}
 ONLY = {"cpu": {"core"}, "tiling": {"core"}}  # they include these alone
 NEVER = {"api": FAMILIES | {"cpu"}, "autotune": FAMILIES | {"cpu"}}  # they ask the table of families
 # Exceptions from the order, with their reasons. An exception that is no longer needed is a fault.

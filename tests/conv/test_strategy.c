@@ -115,7 +115,8 @@ static void wrong_lines(void **unused) {
     } cases[] = {
         {"", "is not a family"},
         {"fast basis=8x8",
-         "\"fast\" is not a family; it must be staged, fused, long1d, toeplitz, dft, spatial, cufft or cudnn"},
+         "\"fast\" is not a family; it must be staged, fused, long1d, toeplitz, dft, implicit_gemm, spatial, cufft or "
+         "cudnn"},
         {"cufft basis=8x8", "the line ends where chunk= is expected"},
         {"cufft basis=8x8 tiles=1x1 chunk=1", "\"tiles=1x1\" stands where chunk= is expected"},
         {"cufft basis=8x8 chunk=-1", "chunk is -1"},

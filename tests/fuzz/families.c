@@ -17,6 +17,7 @@ static const cf_family families[] = {
     {.name = "long1d", .replaces = "fused", .fields = KERNEL_FIELDS, .feasible = never},
     {.name = "toeplitz", .feasible = never},
     {.name = "dft", .feasible = never},
+    {.name = "implicit_gemm", .feasible = never},
     {.name = "spatial", .feasible = never},
     {.name = "cufft",
      .old_name = "reference",
@@ -26,4 +27,4 @@ static const cf_family families[] = {
 };
 
 const cf_family *const cf_families[] = {&families[0], &families[1], &families[2], &families[3], &families[4],
-                                        &families[5], &families[6], &families[7], NULL};
+                                        &families[5], &families[6], &families[7], &families[8], NULL};

@@ -242,6 +242,9 @@ bool bench_long1d_open(bench_impl *impl, const bench_job *job) { return open_fam
 
 bool bench_toeplitz_open(bench_impl *impl, const bench_job *job) { return open_family(impl, job, "toeplitz"); }
 bool bench_dft_open(bench_impl *impl, const bench_job *job) { return open_family(impl, job, "dft"); }
+bool bench_implicit_gemm_open(bench_impl *impl, const bench_job *job) {
+    return open_family(impl, job, "implicit_gemm");
+}
 bool bench_spatial_open(bench_impl *impl, const bench_job *job) { return open_family(impl, job, "spatial"); }
 
 bool bench_cufft_family_open(bench_impl *impl, const bench_job *job) { return open_family(impl, job, "cufft "); }

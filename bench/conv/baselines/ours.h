@@ -19,6 +19,7 @@ bool bench_fused_open(bench_impl *impl, const bench_job *job);
 bool bench_long1d_open(bench_impl *impl, const bench_job *job);
 bool bench_toeplitz_open(bench_impl *impl, const bench_job *job);
 bool bench_dft_open(bench_impl *impl, const bench_job *job);
+bool bench_implicit_gemm_open(bench_impl *impl, const bench_job *job);
 bool bench_spatial_open(bench_impl *impl, const bench_job *job);
 bool bench_cufft_family_open(bench_impl *impl, const bench_job *job);
 

@@ -22,6 +22,7 @@
  *     long1d basis=2048 tiles=1 dilation=step spectrum=fp32
  *     toeplitz                                   (no fields: conv/toeplitz/config.c chooses)
  *     dft                                        (no fields: conv/dft/config.c chooses)
+ *     implicit_gemm                              (no fields: conv/implicit_gemm/config.c chooses)
  *     spatial                                    (no fields: conv/spatial/config.c chooses)
  *     cufft basis=64x64 chunk=128
  *     cudnn algorithm=graph:29:k2=27,k13=1       (conv/cudnn/cudnn.h)

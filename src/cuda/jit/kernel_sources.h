@@ -19,10 +19,11 @@ extern const char cf_tensor_fft_kernel_text[];
 extern const char cf_fused_kernel_text[];
 extern const char cf_long1d_kernel_text[];
 
-/* conv/toeplitz, conv/dft and conv/spatial. They do not follow the text of fbfft: they have what they need of
- * fbfft/common. */
+/* conv/toeplitz, conv/dft, conv/implicit_gemm and conv/spatial. They do not follow the text of fbfft: they have what
+ * they need of fbfft/common. */
 extern const char cf_toeplitz_kernel_text[];
 extern const char cf_dft_kernel_text[];
+extern const char cf_igemm_kernel_text[];
 extern const char cf_spatial_kernel_text[];
 
 /* conv/gpu/slices.cuh: sums of slices. It has what it needs of fbfft/common, too. */

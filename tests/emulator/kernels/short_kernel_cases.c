@@ -222,6 +222,24 @@ static const short_case all[] = {
     {.problem = "in=1x1x1x1 out=1 kernel=1x1 dtype=fp16 math=half", .dft = true},
     {.problem = "in=2x1x55x55 out=1 kernel=11x11 pad=5 dtype=fp16 math=half", .dft = true, .constant = true},
 
+    /* Family implicit_gemm: units of one to eight channels; strides that divide units and others; layouts and
+     * alignments of y; blocks of 32, 64 and 96 channels, full or not; one and several tiles, teams and patches. */
+    {.problem = "in=3x3x19x27 out=20 kernel=5x5 pad=2 dtype=fp16", .igemm = true, .processors = 2},
+    {.problem = "in=2x3x31x30 out=64 kernel=7x7 pad=3 stride=2 dtype=bf16 layout=last", .igemm = true},
+    {.problem = "in=2x3x45x39 out=70 kernel=11x11 pad=2 stride=4 dtype=fp16", .igemm = true},
+    {.problem = "in=2x3x43x40 out=70 kernel=11x11 pad=2 stride=4 dtype=fp16", .igemm = true},
+    {.problem = "in=2x2x20x26 out=33 kernel=3x7 pad=1x3 stride=2 dtype=bf16", .igemm = true},
+    {.problem = "in=2x1x20x23 out=9 kernel=4x9 pad=1:2x0:2 stride=3 dtype=fp16", .igemm = true, .shifted = true},
+    {.problem = "in=2x4x17x18 out=16 groups=2 kernel=3x7 pad=2x4 stride=1x3 dtype=bf16 layout=last", .igemm = true},
+    {.problem = "in=2x6x13x14 out=100 kernel=3x3 pad=1 dtype=fp16 layout=last", .igemm = true, .shifted = true},
+    {.problem = "in=2x6x13x14 out=130 groups=2 kernel=3x3 pad=1 dtype=bf16", .igemm = true, .processors = 3},
+    {.problem = "in=2x3x12x70 out=34 kernel=3x3 pad=1 dtype=fp16 layout=last", .igemm = true, .shared = 30000},
+    {.problem = "in=3x3x25x26 out=8 kernel=3x4 stride=5x6 dtype=bf16", .igemm = true},
+    {.problem = "in=1x3x12x80 out=104 kernel=9x9 dtype=fp16", .igemm = true},
+    {.problem = "in=1x4x9x30 out=16 kernel=5x9 pad=2x4 dtype=bf16", .igemm = true},
+    {.problem = "in=1x3x3x90 out=8 kernel=1x3 pad=0x1 dtype=fp16", .igemm = true},
+    {.problem = "in=1x1x1x1 out=8 kernel=1x1 dtype=fp16", .igemm = true},
+
     /* Family spatial. Channels last: pairs of channels and single ones, several blocks of channels. */
     {.problem = "in=2x6x13x18 out=6 groups=6 kernel=7x7 pad=3 layout=last dtype=bf16",
      .spatial = true,

@@ -11,6 +11,7 @@
 
 extern "C" {
 #include "conv/dft/dft.h"
+#include "conv/implicit_gemm/implicit_gemm.h"
 #include "conv/spatial/spatial.h"
 #include "conv/toeplitz/toeplitz.h"
 }
@@ -56,6 +57,49 @@ void note_dft(const cf_dft_config &c) {
         cover("several teams" + pass, c.teams > 1);
         cover("one team" + pass, c.teams == 1);
         cover("32 columns twice" + pass, c.y.columns > 32);
+    }
+}
+
+void note_igemm(const cf_igemm_config &c) {
+    const std::string pass = of_pass("implicit_gemm", c.pass),
+                      layout = (c.last ? ", channels last" : ", channels first") + pass;
+    const cf_igemm_geometry g = cf_igemm_geometry_for(&c);
+    cover("FP16" + pass, c.dtype == CONV_FFT_FP16);
+    cover("BF16" + pass, c.dtype == CONV_FFT_BF16);
+    for (const int columns : {32, 48, 64, 96})
+        if (columns != 48 || c.pass == CF_PASS_WEIGHTS)
+            cover(std::to_string(columns) + " columns of a product" + pass, c.columns == columns);
+    for (const int channels : {1, 2, 4, 8})
+        cover(std::to_string(channels) + " channels of a unit" + pass, g.channels == channels);
+    for (const int granule : {1, 2, 8})
+        if (granule < 8 || c.last || c.pass == CF_PASS_WEIGHTS)
+            cover("granules of " + std::to_string(granule) + layout, c.granule == granule);
+    cover("channels that do not exist" + pass, c.channels < g.channels);
+    cover("channels of y that products do not fill" + layout, c.out_channels % c.columns != 0);
+    cover("several blocks of channels of a group" + layout, c.out_channels > c.columns);
+    cover("several groups" + pass, c.groups > 1);
+    cover("pairs of columns" + pass, c.pairs && c.lead == 0);
+    cover("pairs of columns that begin before the kernel" + pass, c.lead > 0);
+    cover("taps that units do not fill" + pass, c.kernel[1] % g.taps != 0);
+    cover("phases" + pass, g.phases > 1);
+    cover("phases that repeat" + pass, g.phases > 1 && g.units > g.all_phases);
+    cover("a stride larger than the kernel" + pass, c.stride[0] > c.kernel[0]);
+    cover("several tiles across" + pass, c.tiles[1] > 1);
+    cover("several tiles of a block" + pass, c.samples * c.tiles[0] * c.tiles[1] > c.grid[0]);
+    cover("several blocks share the tiles" + pass, c.grid[0] > 1);
+    cover("several teams" + pass, c.teams > 1);
+    if (c.pass == CF_PASS_FORWARD) {
+        cover("an odd number of units" + pass, c.kernel[0] * g.units % 2 != 0);
+        cover("several patches down" + layout, c.tile[0] > cf_igemm_patch_rows(c.last));
+        cover("several patches across" + layout, c.tile[1] > 64 / cf_igemm_patch_rows(c.last));
+        cover("patches that teams do not fill" + pass, c.tile[0] * c.tile[1] / 64 % c.teams != 0);
+    } else {
+        const cf_igemm_products p = cf_igemm_products_of(g, c.kernel[0], c.stride[1]);
+        cover("an odd number of groups of outputs" + pass, c.tile[0] * (c.tile[1] / 8) % 2 != 0);
+        cover("products down eights of rows" + pass, p.bands > 0);
+        cover("products down the rows that are left" + pass, p.left > 0 && !p.across);
+        cover("products across" + pass, p.across);
+        cover("products that teams do not fill" + pass, p.count % c.teams != 0);
     }
 }
 

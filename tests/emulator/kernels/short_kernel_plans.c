@@ -17,7 +17,7 @@ static conv_fft_status open_case(const short_case *c, const char *properties, sh
     cf_layer made;
     cf_strategy strategy[CF_PASS_COUNT];
     uint64_t smallest;
-    const char *const family = c->spatial ? "spatial" : c->dft ? "dft" : "toeplitz";
+    const char *const family = c->spatial ? "spatial" : c->dft ? "dft" : c->igemm ? "implicit_gemm" : "toeplitz";
     memset(o, 0, sizeof *o);
     CF_FORWARD(conv_fft_problem_parse(c->problem, &o->problem, NULL, 0));
     CF_FORWARD(cf_gpu_properties_load(properties, &o->gpu.properties));
@@ -29,9 +29,11 @@ static conv_fft_status open_case(const short_case *c, const char *properties, sh
     }
     CF_FORWARD(cf_gpu_layers_create(&o->gpu, &o->device));
     CF_FORWARD(cf_layer_make(&o->problem, &made));
+    const int passes = c->passes  ? c->passes
+                       : c->igemm ? CONV_FFT_FORWARD | CONV_FFT_BACKWARD_WEIGHTS
+                                  : CONV_FFT_ALL_PASSES;
     for (int pass = 0; pass < CF_PASS_COUNT; ++pass)
         CF_FORWARD(cf_strategy_parse(family, o->problem.rank, &strategy[pass]));
-    const int passes = c->passes ? c->passes : CONV_FFT_ALL_PASSES;
     return cf_plan_create(&made, o->device, passes, strategy, c->shifted, 0, &smallest, &o->plan);
 }
 
@@ -101,7 +103,7 @@ static void check_spoiled(layer *l, const conv_fft_plan *plan, conv_fft_pass pas
 
 /* Channels whose products are computed together. */
 static int64_t channels_together(const short_case *c, const conv_fft_plan *plan, int pass) {
-    const cf_toeplitz_state *const state = c->spatial || c->dft ? NULL : plan->pass[pass].state;
+    const cf_toeplitz_state *const state = c->spatial || c->dft || c->igemm ? NULL : plan->pass[pass].state;
     return state && state->config.in_place && pass != CF_PASS_WEIGHTS ? 4 : 1;
 }
 

@@ -5,6 +5,8 @@
 #define SIMT_SHORT_KERNELS_H
 
 #include "conv/dft/gradient.cuh"
+#include "conv/implicit_gemm/forward.cuh"
+#include "conv/implicit_gemm/weights.cuh"
 #include "conv/spatial/walk.cuh"
 #include "conv/toeplitz/both.cuh"
 #include "conv/toeplitz/channels_last_both.cuh"
@@ -19,6 +21,7 @@ struct Registration {
     Registration(const char *text, void (*kernel)(cf_toeplitz_both_call));
     Registration(const char *text, void (*kernel)(cf_toeplitz_volume_call));
     Registration(const char *text, void (*kernel)(cf_dft_call));
+    Registration(const char *text, void (*kernel)(cf_igemm_call));
     Registration(const char *text, void (*kernel)(cf_spatial_call));
     Registration(const char *text, void (*kernel)(cf_spatial_both_call));
 };

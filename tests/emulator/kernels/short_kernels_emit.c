@@ -29,7 +29,8 @@ conv_fft_status __wrap_cf_kernels_build(cf_gpu *gpu, const cf_source *sources, i
         const char *const text = sources[i].text, *const entry = sources[i].name;
         char name[64];
         built[i] = &built_one;
-        if (strcmp(entry, "cf_toeplitz") != 0 && strcmp(entry, "cf_dft") != 0 && strcmp(entry, "cf_spatial") != 0)
+        if (strcmp(entry, "cf_toeplitz") != 0 && strcmp(entry, "cf_dft") != 0 && strcmp(entry, "cf_igemm") != 0 &&
+            strcmp(entry, "cf_spatial") != 0)
             continue;
         snprintf(name, sizeof name, "kernel_%d_%d", number, kernels++);
         fprintf(out, "#define %s %s\nnamespace in_%s {\n%s}\n#undef %s\n", entry, name, name, text, entry);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Families `toeplitz`, `dft` and `spatial`: their plans and their own calls, with launches in the emulator.
+// Families `toeplitz`, `dft`, `implicit_gemm` and `spatial`: their plans and their own calls, with launches in the
+// emulator.
 #include "check.h"
 #include "kernels/emitted.h"
 #include "kernels/short_kernel_both_notes.h"
@@ -55,7 +56,10 @@ void check_banks(const simt::result &r) {
 
 // What a case checks besides results, for layers of each kind.
 void note_checks(const short_case &c, const conv_fft_problem &p) {
-    const std::string kind = std::string(c.spatial ? "spatial" : "toeplitz") + ", " + std::to_string(p.rank) + " axes" +
+    const std::string kind = std::string(c.spatial ? "spatial"
+                                         : c.igemm ? "implicit_gemm"
+                                                   : "toeplitz") +
+                             ", " + std::to_string(p.rank) + " axes" +
                              (p.tensor_layout == CONV_FFT_CHANNELS_LAST ? ", channels last" : "") +
                              (p.dtype == CONV_FFT_FP32 ? ", FP32" : "");
     const std::pair<const char *, bool> checks[] = {
@@ -86,6 +90,9 @@ void all_cases() {
                 run.conflict_free = false;
             } else if (pass.state && cases[i].dft) {
                 note_dft(static_cast<const cf_dft_state *>(pass.state)->config);
+            } else if (pass.state && cases[i].igemm) {
+                note_igemm(static_cast<const cf_igemm_state *>(pass.state)->config);
+                run.conflict_free = false;
             } else if (pass.state) {
                 const auto *const state = static_cast<const cf_toeplitz_state *>(pass.state);
                 const cf_toeplitz_config &c = state->config;
@@ -122,6 +129,9 @@ Registration::Registration(const char *text, void (*kernel)(cf_toeplitz_volume_c
 }
 Registration::Registration(const char *text, void (*kernel)(cf_dft_call)) {
     bodies()[text] = [kernel](const void *call) { kernel(*static_cast<const cf_dft_call *>(call)); };
+}
+Registration::Registration(const char *text, void (*kernel)(cf_igemm_call)) {
+    bodies()[text] = [kernel](const void *call) { kernel(*static_cast<const cf_igemm_call *>(call)); };
 }
 Registration::Registration(const char *text, void (*kernel)(cf_spatial_call)) {
     bodies()[text] = [kernel](const void *call) { kernel(*static_cast<const cf_spatial_call *>(call)); };
