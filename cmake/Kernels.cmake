@@ -58,7 +58,8 @@ conv_fft_embed(cf_toeplitz_kernel_text toeplitz_text core/host_device.h fbfft/co
                fbfft/common/complex.cuh fbfft/common/storage.cuh ${mma} conv/toeplitz/call.h conv/toeplitz/geometry.h
                fbfft/common/padding.cuh conv/toeplitz/tile.cuh conv/toeplitz/folded_planes.cuh
                conv/toeplitz/tf32.cuh conv/toeplitz/signals.cuh ${slices}
-               conv/toeplitz/weights.cuh conv/toeplitz/both.cuh conv/toeplitz/channels_last.cuh
+               conv/toeplitz/weights.cuh conv/toeplitz/plane_rows.cuh conv/toeplitz/plane_rows_weights.cuh
+               conv/toeplitz/both.cuh conv/toeplitz/channels_last.cuh
                conv/toeplitz/channels_last_weights.cuh conv/toeplitz/planes_in_place.cuh
                conv/toeplitz/planes_in_place_weights.cuh conv/toeplitz/channels_last_both.cuh
                conv/toeplitz/small_geometry.h conv/toeplitz/small_planes.cuh conv/toeplitz/small_weights.cuh

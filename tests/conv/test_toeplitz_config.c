@@ -95,6 +95,18 @@ static void check_small_in_place(const char *line, const cf_layer *layer, const 
         fail_msg("%s, pass %d, small planes in place", line, c->pass);
 }
 
+/* What the kernels of planes that are computed row by row rely on. */
+static void check_rows(const char *line, const cf_toeplitz_config *c, const cf_gpu_properties *properties, bool any) {
+    if (any || c->threads != 32 * c->warps || c->shared > properties->shared_per_block || c->pack * c->segments > 16 ||
+        c->shift % 2 || 8 * c->segments - c->shift < c->y.breadth || c->lead < 0 || c->lead + 7 + c->kernel[1] > 16 ||
+        c->x.left % 8 || c->x.left != c->lead + c->shift + c->column_pad ||
+        c->x.left + c->x.breadth > 8 * (c->segments + 1) || c->x.breadth % c->x.granule || c->x.granule % 2 ||
+        c->y.breadth % c->y.granule || c->y.granule % 2 || (c->pass == CF_PASS_WEIGHTS && c->y.left % c->y.granule) ||
+        c->of_part * c->parts < (c->pass == CF_PASS_WEIGHTS ? c->x.height : c->y.height) || c->grid[1] < 1 ||
+        c->grid[1] > c->samples * c->parts)
+        fail_msg("%s, pass %d, row by row", line, c->pass);
+}
+
 /* What the kernels of lines with channels last rely on. */
 static void check_lines_last(const char *line, const cf_layer *layer, const cf_toeplitz_config *c,
                              const cf_gpu_properties *properties, bool any) {
@@ -142,7 +154,7 @@ static void passes_are_cut_for_the_gpu(void **unused) {
     const cf_gpu_properties properties = gpu_properties_of("data/gpus/h200.txt");
     static const char *const types[] = {"fp16", "bf16", "fp32", "fp32 math=tf32"};
     generator g = test_generator(1);
-    int served = 0, fitting = 0, in_place = 0, small = 0, small_in_place = 0, lines_last = 0;
+    int served = 0, fitting = 0, in_place = 0, small = 0, small_in_place = 0, lines_last = 0, by_rows = 0;
     for (int i = 0; i < 4000; ++i) {
         char line[256];
         const int axes = (int)random_int(&g, 1, 2), most = random_once_in(&g, 3) ? 16 : 150,
@@ -185,15 +197,17 @@ static void passes_are_cut_for_the_gpu(void **unused) {
                     check_in_place(line, &layer, &c, &properties, any);
                     continue;
                 }
-                (c.small ? check_small : check_config)(line, &layer, &c, &properties);
+                c.by_rows ? check_rows(line, &c, &properties, any)
+                          : (c.small ? check_small : check_config)(line, &layer, &c, &properties);
                 small += c.small;
+                by_rows += c.by_rows;
                 if (any && (c.x.granule != 1 || c.y.granule != 1))
                     fail_msg("%s, pass %d: more than one element at any address", line, pass);
             }
         }
     }
     assert_true(served > 4000 && fitting > served * 9 / 10 && in_place > 400 && small > 60 && small_in_place > 12 &&
-                lines_last > 100);
+                lines_last > 100 && by_rows > 12);
 }
 
 /* What the kernel for both gradients relies on: both have the same tiles, which cover x and y. The tile of gy begins so
@@ -352,11 +366,11 @@ static void known_layers_have_their_configuration(void **unused) {
         const char *problem;
         int pass, warps, planes, lead, steps, granule, store, whole;
     } cases[] = {
-        {"in=64x96x56x56 out=96 groups=96 kernel=7x7 pad=3 dtype=fp16", 0, 4, 1, 1, 1, 4, 8, 1},
-        {"in=4x384x14x14 out=384 groups=384 kernel=7x7 pad=3 dtype=fp16", 1, 1, 1, 1, 1, 2, 2, 1},
+        {"in=64x96x56x56 out=96 groups=96 kernel=10x7 pad=3 dtype=fp16", 0, 4, 1, 1, 1, 4, 8, 1},
+        {"in=4x384x14x14 out=384 groups=384 kernel=10x7 pad=3 dtype=fp16", 1, 1, 1, 1, 1, 2, 2, 1},
         {"in=4x1024x7x7 out=1024 groups=1024 kernel=13x13 pad=6 dtype=fp16", 0, 1, 1, 0, 2, 1, 1, 1},
         {"in=4x512x14x14 out=512 groups=512 kernel=27x27 pad=13 dtype=fp16", 0, 1, 4, 1, 3, 2, 2, 1},
-        {"in=64x96x112x112 out=96 groups=96 kernel=7x7 pad=3 dtype=fp16", 0, 4, 1, 1, 1, 4, 8, 0},
+        {"in=64x96x112x112 out=96 groups=96 kernel=10x7 pad=3 dtype=fp16", 0, 4, 1, 1, 1, 4, 8, 0},
         {"in=64x96x56x56 out=96 groups=96 kernel=11x11 pad=5 dtype=fp16 layout=last", 0, 1, 16, 0, 2, 2, 2, 0},
         {"in=64x8x56x56 out=8 groups=8 kernel=11x11 pad=5 dtype=fp16 layout=last", 0, 1, 8, 0, 2, 2, 2, 0},
         {"in=4x4096x8192 out=4096 groups=4096 kernel=128 pad=127:0 dtype=bf16", 0, 4, 1, 1, 9, 8, 8, 0},

@@ -19,6 +19,8 @@ enum {
 
 static const char *const problems[] = {
     "in=64x96x56x56 out=96 groups=96 kernel=7x7 pad=3 dtype=fp16",
+    "in=64x240x28x28 out=240 groups=240 kernel=5x5 pad=2 dtype=bf16",
+    "in=64x32x112x112 out=32 groups=32 kernel=3x3 pad=1 dtype=fp16 w=fp32 math=half",
     "in=64x96x56x56 out=96 groups=96 kernel=7x7 pad=3 dtype=bf16 layout=last",
     "in=64x96x112x112 out=96 groups=96 kernel=3x3 pad=1 stride=2 dtype=bf16 layout=last",
     "in=64x32x112x112 out=32 groups=32 kernel=3x3 pad=1 dtype=fp16 layout=last",

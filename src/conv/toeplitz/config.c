@@ -222,6 +222,7 @@ static void set_weight_tiles(cf_toeplitz_config *c, int64_t rows, int64_t column
     c->y.rows = 16 * c->warps;
     c->y.units = c->width / c->y.numbers;
     c->y.step = c->line ? c->y.units : 0;
+    cf_toeplitz_set_whole(c, &c->y, rows, columns, 0, 0);
 }
 
 static int64_t weight_bytes(const cf_toeplitz_config *c) {
@@ -288,6 +289,7 @@ static conv_fft_status configure_planes(const cf_layer *own, const cf_layer *lay
         return cf_toeplitz_configure_in_place(layer, properties, any_alignment, config);
     }
     if ((!c.folded && cf_toeplitz_configure_small(layer, properties, any_alignment, &c, config)) ||
+        (!any_alignment && cf_toeplitz_configure_rows(layer, properties, &c, config)) ||
         cf_toeplitz_configure_lines_last(layer, properties, any_alignment, &c, config))
         return CONV_FFT_SUCCESS;
     c.x.granule = cf_toeplitz_granule(layer, read, c.last, data ? down->output : down->input, any_alignment);
@@ -300,8 +302,6 @@ static conv_fft_status configure_planes(const cf_layer *own, const cf_layer *lay
     cf_toeplitz_set_whole(&c, &c.x, data ? down->output : down->input, data ? across->output : across->input, c.row_pad,
                           c.column_pad);
     cf_toeplitz_set_padding(&c, down, across);
-    if (weights)
-        cf_toeplitz_set_whole(&c, &c.y, rows, columns, 0, 0);
     for (c.planes = planes_of(&c);; c.planes /= 2) {
         c.shared = weights ? weight_bytes(&c) : signal_bytes(&c);
         c.threads = 32 * c.planes * c.warps * (weights ? c.shares : 1);
@@ -429,6 +429,8 @@ conv_fft_status cf_toeplitz_source(const cf_toeplitz_config *c, bool adds, cf_so
         cf_toeplitz_print_in_place(c, adds, &t);
     else if (c->small)
         cf_toeplitz_print_small(c, adds, &t);
+    else if (c->by_rows)
+        cf_toeplitz_print_rows(c, adds, &t);
     else if (c->aligned && !weights)
         cf_toeplitz_print_lines_last(c, &t);
     else

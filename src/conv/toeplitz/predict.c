@@ -138,6 +138,9 @@ void cf_toeplitz_predict(const cf_layer *layer, const cf_device *device, int pas
         else if (c.aligned)
             whole.seconds =
                 fmax(whole.seconds, device->stage_seconds + cf_toeplitz_cycles_lines_last(&c, processors) / clock);
+        else if (c.by_rows)
+            whole.seconds =
+                fmax(whole.seconds, device->stage_seconds + cf_toeplitz_cycles_rows(&c, processors) / clock);
         else if (c.depths)
             whole.seconds =
                 fmax(whole.seconds, device->stage_seconds + cf_toeplitz_volume_cycles(&c, &gpu->properties) / clock);

@@ -163,6 +163,28 @@ template <int COPIED> struct SmallCopy {
     static constexpr int NUMBERS = 8, ROWS = 1, UNITS = 1, STEP = 0, GRANULE = COPIED, MODE = 0;
 };
 
+/* Loads one piece of EACH elements of every sample of this thread, from the first one on. there: elements of a sample
+ * from this piece on. Zeros stand for what does not exist. */
+template <class Pieces, int GRANULE, int EACH, int SAMPLES, int PITCH>
+CF_DEVICE void load_piece(smem<unsigned> at, const unsigned short *from, const cf_toeplitz_side &s, int samples,
+                          int there) {
+    const bool whole = GRANULE > 1 && (there >= EACH || there <= 0);
+    for (int own = Pieces::sample(); own < SAMPLES; own += Pieces::SAMPLES) {
+        if (whole) {
+            const bool inside = there > 0 && own < samples;
+            copy_async<EACH / 2>(smem_cast<float>(at),
+                                 inside ? reinterpret_cast<const float *>(from) : static_cast<const float *>(s.memory),
+                                 inside);
+        } else {
+            load_granule<SmallCopy<1>>(at, from, s.memory, own < samples, 0, there);
+            for (int word = 1; word < EACH / 2; ++word)
+                load_granule<SmallCopy<1>>(at + word, from, s.memory, own < samples, 2 * word, there);
+        }
+        from += Pieces::SAMPLES * s.sample_stride;
+        at += Pieces::SAMPLES * PITCH;
+    }
+}
+
 /* The same for both layouts. With channels first, copies are asynchronous. */
 template <class F, class S, class Side, int SAMPLES, int THREADS>
 CF_DEVICE void load_small(smem<unsigned> to, const cf_toeplitz_side &s, long long samples, long long groups,
@@ -181,15 +203,10 @@ CF_DEVICE void load_small(smem<unsigned> to, const cf_toeplitz_side &s, long lon
             to[own * Side::PITCH + (CHUNK + 1) / 2] = 0;
     for (int piece = Pieces::first(); piece < PIECES; piece += Pieces::ALONG) {
         const int element = piece * EACH;
-        const unsigned short *from = part.first + Pieces::sample() * s.sample_stride;
-        smem<unsigned> at = to + (Pieces::sample() * Side::PITCH + element / 2);
-#pragma unroll 4
-        for (int own = Pieces::sample(); own < SAMPLES; own += Pieces::SAMPLES) {
-            load_granule<SmallCopy<S::GRANULE>>(at, from, s.memory, own < part.there, element,
-                                                part.channels * Side::PLANE);
-            from += Pieces::SAMPLES * s.sample_stride;
-            at += Pieces::SAMPLES * Side::PITCH;
-        }
+        load_piece<Pieces, S::GRANULE, EACH, SAMPLES, Side::PITCH>(
+            to + (Pieces::sample() * Side::PITCH + element / 2),
+            part.first + (Pieces::sample() * s.sample_stride + element), s, part.there,
+            part.channels * Side::PLANE - element);
     }
 }
 

@@ -35,7 +35,7 @@ template <class F, class S, class Side, int SAMPLES, int THREADS> struct SmallRe
     static constexpr int OF_ROW = (S::COLUMNS + 1) / 2, WORDS = S::ROWS * OF_ROW, PIECES = F::CHANNELS * WORDS;
     typedef SmallPieces<PIECES, THREADS> Pieces;
     static constexpr int OF_PIECE = (SAMPLES + Pieces::SAMPLES - 1) / Pieces::SAMPLES,
-                         COUNT = (PIECES + Pieces::ALONG - 1) / Pieces::ALONG * OF_PIECE, AHEAD = 8;
+                         COUNT = (PIECES + Pieces::ALONG - 1) / Pieces::ALONG * OF_PIECE, AHEAD = 16;
     unsigned short low[AHEAD], high[AHEAD];
 
     static CF_DEVICE int piece(int n) {
@@ -44,14 +44,18 @@ template <class F, class S, class Side, int SAMPLES, int THREADS> struct SmallRe
     static CF_DEVICE int sample(int n) {
         return Pieces::sample() + (COUNT == OF_PIECE ? n : n % OF_PIECE) * Pieces::SAMPLES;
     }
+    static CF_DEVICE int element(int word) { return word / OF_ROW * S::COLUMNS + word % OF_ROW * 2; }
     CF_DEVICE void read(const SmallPart<F, SAMPLES> &part, long long stride, int begin) {
+        const unsigned short *from = part.first + sample(begin) * stride + element(piece(begin));
 #pragma unroll
         for (int i = 0; i < AHEAD; ++i) {
-            const int word = piece(begin + i), own = sample(begin + i), column = word % OF_ROW * 2;
-            const unsigned short *const from = part.first + own * stride + (word / OF_ROW * S::COLUMNS + column);
+            const int word = piece(begin + i), own = sample(begin + i);
+            if (COUNT != OF_PIECE)
+                from = part.first + own * stride + element(word);
             const bool there = word < part.channels * WORDS && own < part.there;
             low[i] = there ? __ldg(from) : (unsigned short)0;
-            high[i] = there && column + 1 < S::COLUMNS ? __ldg(from + 1) : (unsigned short)0;
+            high[i] = there && word % OF_ROW * 2 + 1 < S::COLUMNS ? __ldg(from + 1) : (unsigned short)0;
+            from += Pieces::SAMPLES * stride;
         }
     }
     CF_DEVICE void put(smem<unsigned> to, int begin) const {
@@ -83,16 +87,13 @@ CF_DEVICE void load_rows(smem<unsigned> to, const cf_toeplitz_side &s, long long
     for (int piece = Pieces::first(); piece < PIECES; piece += Pieces::ALONG) {
         const int element = piece * EACH, place = element / PLANE * Side::PLANE +
                                                   element % PLANE / S::COLUMNS * Side::ROW + element % S::COLUMNS;
-        const unsigned short *from = part.first + Pieces::sample() * s.sample_stride;
-        smem<unsigned> at = to + (Pieces::sample() * Side::PITCH + place / 2);
-#pragma unroll 4
-        for (int own = Pieces::sample(); own < SAMPLES; own += Pieces::SAMPLES) {
-            load_granule<SmallCopy<COPIED>>(at, from, s.memory, own < part.there, element, part.channels * PLANE);
-            from += Pieces::SAMPLES * s.sample_stride;
-            at += Pieces::SAMPLES * Side::PITCH;
-        }
+        load_piece<Pieces, COPIED, EACH, SAMPLES, Side::PITCH>(to + (Pieces::sample() * Side::PITCH + place / 2),
+                                                               part.first +
+                                                                   (Pieces::sample() * s.sample_stride + element),
+                                                               s, part.there, part.channels * PLANE - element);
     }
 }
+
 /* Clears the ends of rows, and the row of the last blocks that is beyond the planes. Loads leave them alone. */
 template <class F, class S, class Side, int THREADS> CF_DEVICE void clear_ends(smem<unsigned> to) {
     constexpr int OF_ROW = Side::ROW / 2, ENDS = OF_ROW - (S::COLUMNS + 1) / 2, ROWS = Side::PLANE / Side::ROW,
@@ -130,6 +131,7 @@ template <class F> struct SmallWeights {
     static constexpr CF_DEVICE int delta(int share, int n) {
         return G::FIRST + (F::LAST ? share * EACH + n : share + F::SHARES * n);
     }
+
     /* Loads SAMPLES samples. Copies have stages of 16 samples for each split, which are multiplied while the next ones
      * are on their way. */
     static CF_DEVICE void load(const cf_toeplitz_call &call, smem<uint4> x, smem<uint4> gy, long long sample,

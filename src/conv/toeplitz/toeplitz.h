@@ -49,7 +49,9 @@ typedef struct cf_toeplitz_config {
     int row_pad, column_pad;
     bool in_place, aligned; /* channels_last.cuh, which explains what follows */
     int tiles, parts, quads, batch, buffers, offset[2], columns[2], resident; /* columns: WIDTH and WIDTH_Y */
-    int pack, row_step; /* planes_in_place.cuh, if the planes are also small */
+    int pack, row_step;           /* planes_in_place.cuh, if the planes are also small */
+    bool by_rows;                 /* plane_rows.cuh, with `pack` and `parts`, too; x.left, y.left: FIRST */
+    int segments, shift, of_part; /* of_part: PART_ROWS */
     int64_t samples, groups, tiles_down, tiles_across;
     /* Volumes (volumes.cuh). depths: KERNEL_Z, or 0 for planes and lines. The depths of outputs are in depth_parts. */
     int depths, depth_pad, depth_parts, part_depths;
@@ -74,6 +76,11 @@ static inline cf_toeplitz_bands cf_toeplitz_small_bands(const cf_toeplitz_config
 void cf_toeplitz_print_small(const cf_toeplitz_config *config, bool adds, cf_text *text);
 /* The extents of the planes of one side. */
 void cf_toeplitz_print_plane(const char *name, const cf_toeplitz_access *plane, cf_text *text);
+/* The same for planes that are computed row by row (plane_rows.c). */
+bool cf_toeplitz_configure_rows(const cf_layer *layer, const cf_gpu_properties *properties,
+                                const cf_toeplitz_config *common, cf_toeplitz_config *config);
+double cf_toeplitz_cycles_rows(const cf_toeplitz_config *config, double multiprocessors);
+void cf_toeplitz_print_rows(const cf_toeplitz_config *config, bool adds, cf_text *text);
 /* The same for signals of one axis with channels last (lines_last.c). Such a config is `aligned` and not `in_place`. */
 bool cf_toeplitz_configure_lines_last(const cf_layer *layer, const cf_gpu_properties *properties, bool any_alignment,
                                       const cf_toeplitz_config *common, cf_toeplitz_config *config);

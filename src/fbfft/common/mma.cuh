@@ -59,6 +59,12 @@ CF_DEVICE void ldmatrix_trans_x4(unsigned r[4], smem<uint4> from, int unit) {
     for (int i = 0; i < 4; ++i)
         r[i] = simt_transposed(r[i]);
 }
+CF_DEVICE void ldmatrix_trans_x2(unsigned r[2], smem<uint4> from, int unit) {
+    unsigned twice[4];
+    ldmatrix_trans_x4(twice, from, unit);
+    r[0] = twice[0];
+    r[1] = twice[1];
+}
 #else
 CF_DEVICE void ldmatrix_x4(unsigned r[4], smem<uint4> from, int unit) {
     asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0, %1, %2, %3}, [%4];"
@@ -69,6 +75,12 @@ CF_DEVICE void ldmatrix_x4(unsigned r[4], smem<uint4> from, int unit) {
 CF_DEVICE void ldmatrix_trans_x4(unsigned r[4], smem<uint4> from, int unit) {
     asm volatile("ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16 {%0, %1, %2, %3}, [%4];"
                  : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3])
+                 : "r"((unsigned)__cvta_generic_to_shared(from + unit))
+                 : "memory");
+}
+CF_DEVICE void ldmatrix_trans_x2(unsigned r[2], smem<uint4> from, int unit) {
+    asm volatile("ldmatrix.sync.aligned.m8n8.x2.trans.shared.b16 {%0, %1}, [%2];"
+                 : "=r"(r[0]), "=r"(r[1])
                  : "r"((unsigned)__cvta_generic_to_shared(from + unit))
                  : "memory");
 }

@@ -37,6 +37,15 @@ static const short_case all[] = {
     {.problem = "in=7x3x15x13 out=3 groups=3 kernel=3x4 pad=1x2 stride=3x2 dtype=bf16", .spoiled = true},
     {.problem = "in=20x2x7x6 out=2 groups=2 kernel=3x3 pad=1 stride=2 dtype=bf16", .shifted = true},
     {.problem = "in=9x3x5x16 out=3 groups=3 kernel=5x2 pad=4x0 stride=1x4 dtype=fp16 w=fp32 math=half"},
+    /* Planes that are computed row by row: one and several samples of a product, lanes without a segment, copies of
+     * all sizes, parts of the rows, several items of a warp, x and y of different extents. */
+    {.problem = "in=5x2x20x56 out=2 groups=2 kernel=7x7 pad=3 dtype=fp16", .spoiled = true, .processors = 2},
+    {.problem = "in=7x3x31x28 out=3 groups=3 kernel=5x5 pad=2 dtype=bf16", .spoiled = true},
+    {.problem = "in=2x2x23x112 out=2 groups=2 kernel=3x3 pad=1 dtype=fp16 w=fp32 math=half", .spoiled = true},
+    {.problem = "in=3x2x30x44 out=2 groups=2 kernel=4x6 pad=2:0x1:6 dtype=fp16", .spoiled = true},
+    {.problem = "in=5x2x18x38 out=2 groups=2 kernel=9x9 pad=4 dtype=bf16 gw=fp32"},
+    {.problem = "in=30x9x9x56 out=9 groups=9 kernel=2x7 pad=1x3 dtype=bf16", .processors = 1},
+    {.problem = "in=1x2x33x80 out=2 groups=2 kernel=8x1 pad=7:0x0 dtype=fp16"},
     /* Planes of several warps and of several tiles, down and across. */
     {.problem = "in=2x2x37x40 out=2 groups=2 kernel=7x7 pad=3 dtype=bf16"},
     {.problem = "in=2x2x70x24 out=2 groups=2 kernel=3x3 pad=1 dtype=fp16", .spoiled = true},

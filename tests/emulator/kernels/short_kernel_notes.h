@@ -335,7 +335,38 @@ void note_volumes_last(const cf_toeplitz_config &c) {
     cover("several items of a block" + pass, c.samples * c.depth_parts * c.tiles_down * c.tiles_across > c.grid[1]);
 }
 
+void note_rows(const cf_toeplitz_config &c) {
+    const std::string pass = of_pass("planes by rows", c.pass);
+    const std::int64_t items = (c.samples + c.pack - 1) / c.pack * c.parts;
+    cover("FP16" + pass, c.dtype == CONV_FFT_FP16);
+    cover("BF16" + pass, c.dtype == CONV_FFT_BF16);
+    cover("one sample of a product" + pass, c.pack == 1);
+    cover("several samples of a product" + pass, c.pack > 1);
+    cover("samples that products do not fill" + pass, c.samples % c.pack);
+    cover("lanes without a segment" + pass, c.pack * c.segments < 16);
+    cover("one part of the rows" + pass, c.parts == 1);
+    cover("several parts of the rows" + pass, c.parts > 1);
+    cover("several items of a warp" + pass, items > c.grid[1] * c.warps);
+    cover("warps without an item" + pass, items % c.warps);
+    cover("few rows of taps" + pass, c.kernel[0] < 4);
+    cover("nine rows of taps" + pass, c.kernel[0] == 9);
+    cover("planes of different extents" + pass, c.x.height != c.y.height && c.x.breadth != c.y.breadth);
+    for (const int granule : {2, 4, 8})
+        cover("copies of " + std::to_string(granule) + pass, c.x.granule == granule);
+    cover("FP32 weights" + pass, c.weights == CONV_FFT_FP32);
+    if (c.pass == CF_PASS_WEIGHTS) {
+        cover("one slice" + pass, c.grid[1] == 1);
+        cover("several slices" + pass, c.grid[1] > 1);
+    } else {
+        cover("scaled weights" + pass, c.scaled);
+    }
+}
+
 void note_config(const cf_toeplitz_config &c) {
+    if (c.by_rows) {
+        note_rows(c);
+        return;
+    }
     if (c.in_place) {
         c.small ? note_small_in_place(c) : note_in_place(c);
         return;

@@ -11,6 +11,7 @@
 #include "conv/toeplitz/both.cuh"
 #include "conv/toeplitz/channels_last_both.cuh"
 #include "conv/toeplitz/lines_last_both.cuh"
+#include "conv/toeplitz/plane_rows_weights.cuh"
 #include "conv/toeplitz/planes_in_place_weights.cuh"
 #include "conv/toeplitz/small_weights.cuh"
 #include "conv/toeplitz/volumes_last.cuh"
