@@ -68,7 +68,8 @@ conv_fft_embed(cf_toeplitz_kernel_text toeplitz_text core/host_device.h fbfft/co
                conv/toeplitz/volumes_last.cuh)
 conv_fft_embed(cf_dft_kernel_text dft_text core/host_device.h fbfft/common/platform.cuh
                fbfft/common/complex.cuh fbfft/common/storage.cuh ${mma} conv/dft/call.h conv/dft/geometry.h ${slices}
-               conv/dft/tables.cuh conv/dft/steps.cuh conv/dft/planes.cuh conv/dft/gradient.cuh)
+               conv/dft/tables.cuh conv/dft/steps.cuh conv/dft/planes.cuh conv/dft/gradient.cuh
+               conv/dft/signal_steps.cuh conv/dft/signals.cuh)
 conv_fft_embed(cf_igemm_kernel_text implicit_gemm_text core/host_device.h fbfft/common/platform.cuh
                fbfft/common/complex.cuh fbfft/common/storage.cuh ${mma} conv/gpu/gemm/wgmma.cuh
                ${slices} conv/implicit_gemm/call.h conv/implicit_gemm/geometry.h conv/implicit_gemm/wgmma_tile.cuh

@@ -119,7 +119,8 @@ static void depthwise_layers_have_their_families(void **state) {
                  {"in=64x96x56x56 out=96 groups=96 kernel=7x7 pad=3", "fused"},
                  {"in=64x384x14x14 out=384 groups=384 kernel=7x7 pad=3", "fused"},
                  {"in=4x4096x8192 out=4096 groups=4096 kernel=4 pad=3:0 layout=last dtype=bf16", "toeplitz"},
-                 {"in=2x4096x16384 out=4096 groups=4096 kernel=1024 pad=1023:0 dtype=bf16 math=half", "fused"}};
+                 {"in=2x4096x16384 out=4096 groups=4096 kernel=1024 pad=1023:0 dtype=bf16 math=half", "dft"},
+                 {"in=16x768x8192 out=768 groups=768 kernel=1023 pad=511 dtype=fp16 math=half", "dft"}};
     conv_fft_context *const context = fake_context_create(FAKES_PLAIN, *state, false);
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; ++i) {
         const conv_fft_problem problem = test_problem(cases[i].line);

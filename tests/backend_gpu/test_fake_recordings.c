@@ -185,6 +185,7 @@ static void tensor_core_calls_are_recorded(void **state) {
         {"in=64x128x56x56 out=128 groups=128 kernel=7x7 pad=3 dtype=bf16 layout=last", "toeplitz"},
         {"in=4x4096x8192 out=4096 groups=4096 kernel=4 pad=3:0 dtype=bf16", "toeplitz"},
         {"in=64x128x56x56 out=128 groups=128 kernel=31x31 pad=15 dtype=fp16 math=half", "dft"},
+        {"in=16x768x8192 out=768 groups=768 kernel=1023 pad=511 dtype=fp16 math=half", "dft"},
     };
     conv_fft_context *context = fake_context_create(WITHOUT_BLAS, *state, false);
     recorded_calls calls = {0};

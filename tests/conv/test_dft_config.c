@@ -38,6 +38,14 @@ static void serves_planes_with_math_half(void **unused) {
         {"in=4x8x5x20x20 out=8 groups=8 kernel=3x3x3 pad=1 dtype=fp16 math=half", "planes"},
         {"in=4x8x65x20 out=8 groups=8 kernel=3x3 pad=1 dtype=fp16 math=half", "64 points"},
         {"in=4x8x64x64 out=8 groups=8 kernel=35x35 pad=17 dtype=fp16 math=half", "up to 80"},
+        {"in=4x8x8192 out=8 groups=8 kernel=1023 pad=511 dtype=fp16 math=half", ""},
+        {"in=4x8x9000 out=8 groups=8 kernel=7900 pad=7899:0 dtype=bf16 math=half", ""},
+        {"in=4x8x9000 out=8 groups=8 kernel=7929 pad=7928:0 dtype=bf16 math=half", "fewer taps"},
+        {"in=4x8x8192 out=8 groups=8 kernel=1023 pad=511 dtype=fp16", "math HALF"},
+        {"in=4x8x8192 out=8 groups=8 kernel=1023 pad=511 stride=2 dtype=fp16 math=half", "without stride"},
+        {"in=4x8x8192 out=8 groups=8 kernel=103 pad=102 dilation=2 dtype=fp16 math=half", "dilation"},
+        {"in=4x8x8192 out=8 groups=8 kernel=1023 pad=511 mode=circular dtype=fp16 math=half", "padded by zeros"},
+        {"in=4x8x8192 out=8 groups=8 kernel=1023 pad=511 layout=last dtype=fp16 math=half", "contiguous"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; ++i) {
         cf_layer layer;
@@ -106,10 +114,60 @@ static void configurations_fit(void **unused) {
     assert_true(taken > 300);
 }
 
+/* The tiles of a signal have all results, none is empty, and no result of a tile meets what wraps around. */
+static void check_tiles(const cf_layer *layer, const cf_dft_config *c) {
+    const cf_axis *a = &layer->axis[2];
+    const cf_dft_signal *s = &c->signal;
+    const bool data = c->pass == CF_PASS_DATA;
+    const int64_t pad = data ? a->kernel - 1 - a->pad_before : a->pad_before, outputs = data ? a->input : a->output;
+    assert_true(s->radix == 8 || s->radix == 16);
+    assert_true(s->first % 8 == 0 && s->valid % 8 == 0 && s->shift >= 0 && s->shift < 8);
+    assert_int_equal(s->first + s->shift, -pad);
+    assert_true((int64_t)s->tiles * s->valid >= outputs && (s->tiles - 1ll) * s->valid < outputs);
+    assert_true(s->valid + a->kernel + s->shift - 1 <= 512ll * s->radix);
+    assert_true(c->y.columns == (c->pass == CF_PASS_WEIGHTS ? a->output : outputs));
+}
+
+static void signals_fit(void **unused) {
+    (void)unused;
+    static const char *const gpus[] = {"data/gpus/h200.txt", "data/gpus/a100.txt"};
+    int taken = 0, long_tiles = 0;
+    generator g = test_generator(5);
+    for (int i = 0; i < 300; ++i) {
+        char line[256];
+        const int groups = (int)random_int(&g, 1, 900),
+                  kernel = (int)random_int(&g, 1, random_once_in(&g, 2) ? 7928 : 600);
+        snprintf(line, sizeof line, "in=%dx%dx%d out=%d groups=%d kernel=%d pad=%d:%d dtype=%s math=half",
+                 (int)random_int(&g, 1, 40), groups, (int)random_int(&g, 65, 20000), groups, groups, kernel,
+                 (int)random_int(&g, 0, kernel), (int)random_int(&g, 0, kernel), i % 3 ? "fp16" : "bf16");
+        cf_layer layer;
+        const char *why;
+        if (!make(line, &layer) || !cf_dft_serves(&layer, 0, &why))
+            continue;
+        for (int pass = 0; pass < CF_PASS_COUNT; ++pass)
+            for (int any = 0; any < 2; ++any) {
+                const cf_gpu_properties properties = gpu_properties_of(gpus[i % 2]);
+                cf_dft_config c;
+                if (cf_dft_configure(&layer, pass, &properties, any, &c) != CONV_FFT_SUCCESS)
+                    fail_msg("%s: %s", line, conv_fft_last_error());
+                assert_true(c.shared <= properties.shared_per_block && c.threads == 32 * c.signal.radix);
+                assert_true(c.grid[0] == groups && c.grid[1] >= 1 && c.signal.blocks >= 1 &&
+                            c.signal.blocks <= c.grid[0] * c.grid[1]);
+                assert_true(c.x.granule == c.y.granule && (!any || c.x.granule == 1));
+                assert_true(c.x.columns % c.x.granule == 0 && c.y.columns % c.y.granule == 0);
+                check_tiles(&layer, &c);
+                long_tiles += c.signal.radix == 16;
+                ++taken;
+            }
+    }
+    assert_true(taken > 300 && long_tiles > 50 && long_tiles < taken - 50);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(serves_planes_with_math_half),
         cmocka_unit_test(configurations_fit),
+        cmocka_unit_test(signals_fit),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Families toeplitz, dft and spatial on a GPU: problems of all kinds, against the reference. */
+/* Families toeplitz and spatial on a GPU: problems of all kinds, against the reference. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -54,6 +54,8 @@ static const char *const toeplitz_problems[] = {
     "in=4x6x33x31 out=6 groups=6 kernel=3x3 pad=1 stride=2 dtype=fp16",
     "in=3x5x56x56 out=5 groups=5 kernel=5x5 pad=2 stride=2 dtype=bf16",
     "in=3x4x40x37 out=4 groups=4 kernel=7x5 pad=3x2 stride=3x4 dtype=fp16",
+    "in=3x4x40x37 out=4 groups=4 kernel=4x4 stride=4 dtype=fp16",
+    "in=9x24x56x56 out=24 groups=24 kernel=5x5 pad=2 stride=2 dtype=fp16",
     "in=2x5x270x301 out=5 groups=5 kernel=7x7 pad=3 stride=2 dtype=bf16",
     "in=5x4x43x46 out=4 groups=4 kernel=19x18 pad=9 stride=2 dtype=fp16",
     "in=5x4x43x46 out=4 groups=4 kernel=2x3 pad=4x0 stride=3x2 dtype=fp16 w=fp32 math=half",
@@ -172,22 +174,6 @@ static const char *const toeplitz_problems[] = {
     "in=3x4x1000 out=4 groups=4 kernel=9 pad=4 stride=2",
 };
 
-static const char *const dft_problems[] = {
-    "in=5x7x56x56 out=7 groups=7 kernel=31x31 pad=15 dtype=fp16 math=half",
-    "in=70x300x20x20 out=300 groups=300 kernel=15x15 pad=7 dtype=fp16 math=half",
-    "in=9x150x56x56 out=150 groups=150 kernel=31x31 pad=15 dtype=fp16 math=half",
-    "in=9x5x28x28 out=5 groups=5 kernel=29x29 pad=14 dtype=bf16 math=half",
-    "in=64x3x64x64 out=3 groups=3 kernel=31x31 pad=15 dtype=bf16 math=half",
-    "in=33x4x14x14 out=4 groups=4 kernel=27x27 pad=13 dtype=fp16 math=half",
-    "in=4x9x7x7 out=9 groups=9 kernel=13x13 pad=6 dtype=bf16 math=half",
-    "in=1x1x1x1 out=1 kernel=1x1 dtype=fp16 math=half",
-    "in=5x3x17x30 out=3 groups=3 kernel=6x8 dtype=fp16 math=half",
-    "in=3x2x9x11 out=2 groups=2 kernel=12x15 pad=7x9 dtype=bf16 math=half",
-    "in=3x6x40x37 out=6 groups=6 kernel=20x31 pad=9:11x0:30 dtype=fp16 math=half",
-    "in=6x5x40x44 out=5 groups=5 kernel=31x9 pad=15x4 dtype=fp16 w=fp32 math=half",
-    "in=6x5x40x44 out=5 groups=5 kernel=9x31 pad=4x15 dtype=bf16 gw=fp32 math=half",
-};
-
 static const char *const spatial_problems[] = {
     /* Channels last: pairs of channels, single ones, blocks of channels that channels do not fill. */
     "in=5x48x56x56 out=48 groups=48 kernel=7x7 pad=3 layout=last dtype=bf16",
@@ -246,9 +232,7 @@ static const char *const spatial_problems[] = {
 };
 
 static bool is_feasible(const char *family, const char *line, int pass) {
-    if (pass != 1 || strcmp(family, "dft") == 0)
-        return true;
-    return strcmp(family, "spatial") == 0 || !strstr(line, "stride") || strstr(line, "dtype");
+    return pass != 1 || strcmp(family, "spatial") == 0 || !strstr(line, "stride") || strstr(line, "dtype");
 }
 
 static void check_family(const char *family, const char *line, int64_t i) {
@@ -361,6 +345,31 @@ static void random_signals_of_family_toeplitz(void **state) {
     assert_int_equal(case_failures(), 0);
 }
 
+/* Random planes with channels first and kernels of up to 9x9. */
+static void random_planes_of_family_toeplitz(void **state) {
+    NEED_DEVICE(state);
+    static const char *const types[] = {"dtype=fp16", "dtype=bf16", "dtype=fp16 w=fp32", "dtype=bf16 gw=fp32"};
+    case_list list = {.name = "gpu_layers_planes"};
+    generator g = test_generator(5);
+    for (int i = 0; i < RANDOM_PLANES; i++) {
+        const int samples = (int)random_int(&g, 1, 40), groups = (int)random_int(&g, 2, 9);
+        int kernel[2] = {0}, pad[2] = {0}, input[2] = {0};
+        for (int a = 0; a < 2; a++) {
+            kernel[a] = (int)random_int(&g, 1, 9);
+            pad[a] = random_once_in(&g, 4) ? (int)random_int(&g, 0, kernel[a] - 1) : kernel[a] / 2;
+            input[a] = (int)random_int(&g, kernel[a], 70);
+        }
+        if (random_once_in(&g, 2))
+            input[1] = (input[1] + 7) / 8 * 8;
+        snprintf(random_lines[i], sizeof random_lines[i],
+                 "in=%dx%dx%dx%d out=%d groups=%d kernel=%dx%d pad=%dx%d %s math=half", samples, groups, input[0],
+                 input[1], groups, groups, kernel[0], kernel[1], pad[0], pad[1], types[random_int(&g, 0, 3)]);
+        case_list_add(&list, "%s", random_lines[i]);
+    }
+    device_each(&list, check_random, "toeplitz");
+    assert_int_equal(case_failures(), 0);
+}
+
 /* Random planes with a padding mode, in both layouts. */
 static void random_padding_modes_of_family_toeplitz(void **state) {
     NEED_DEVICE(state);
@@ -390,45 +399,6 @@ static void random_padding_modes_of_family_toeplitz(void **state) {
     assert_int_equal(case_failures(), 0);
 }
 
-static void check_dft(int64_t i, void *unused) {
-    (void)unused;
-    check_family("dft", dft_problems[i], i);
-}
-
-static void layers_of_family_dft(void **state) {
-    NEED_DEVICE(state);
-    case_list list = {.name = "gpu_layers_dft"};
-    for (size_t i = 0; i < sizeof dft_problems / sizeof dft_problems[0]; i++)
-        case_list_add(&list, "%s", dft_problems[i]);
-    device_each(&list, check_dft, NULL);
-    assert_int_equal(case_failures(), 0);
-}
-
-static void random_planes_of_both_families(void **state) {
-    NEED_DEVICE(state);
-    static const char *const types[] = {"dtype=fp16", "dtype=bf16", "dtype=fp16 w=fp32", "dtype=bf16 gw=fp32"};
-    case_list list = {.name = "gpu_layers_planes"};
-    generator g = test_generator(1);
-    for (int i = 0; i < RANDOM_PLANES; i++) {
-        const int samples = (int)random_int(&g, 1, 40), groups = (int)random_int(&g, 2, 9);
-        int kernel[2] = {0}, pad[2] = {0}, input[2] = {0};
-        for (int a = 0; a < 2; a++) {
-            kernel[a] = (int)random_int(&g, 1, i % 2 ? 9 : 31);
-            pad[a] = random_once_in(&g, 4) ? (int)random_int(&g, 0, kernel[a] - 1) : kernel[a] / 2;
-            input[a] = (int)random_int(&g, kernel[a], 48);
-        }
-        if (random_once_in(&g, 2))
-            input[1] = (input[1] + 7) / 8 * 8;
-        snprintf(random_lines[i], sizeof random_lines[i],
-                 "in=%dx%dx%dx%d out=%d groups=%d kernel=%dx%d pad=%dx%d %s math=half", samples, groups, input[0],
-                 input[1], groups, groups, kernel[0], kernel[1], pad[0], pad[1], types[random_int(&g, 0, 3)]);
-        case_list_add(&list, "%s", random_lines[i]);
-    }
-    device_each(&list, check_random, "dft");
-    device_each(&list, check_random, "toeplitz");
-    assert_int_equal(case_failures(), 0);
-}
-
 static void layers_of_family_spatial(void **state) {
     NEED_DEVICE(state);
     case_list list = {.name = "gpu_layers_spatial"};
@@ -441,11 +411,10 @@ static void layers_of_family_spatial(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(layers_of_family_toeplitz),
+        cmocka_unit_test(random_planes_of_family_toeplitz),
         cmocka_unit_test(random_volumes_of_family_toeplitz),
         cmocka_unit_test(random_signals_of_family_toeplitz),
         cmocka_unit_test(random_padding_modes_of_family_toeplitz),
-        cmocka_unit_test(layers_of_family_dft),
-        cmocka_unit_test(random_planes_of_both_families),
         cmocka_unit_test(layers_of_family_spatial),
     };
     gpu_read_filters();

@@ -12,8 +12,9 @@
 #include "support/nvrtc_compile.h"
 
 enum {
-    ALLOWED = 60,      /* bytes of spills */
-    ALLOWED_SUMS = 240 /* where sums of spectra fill the registers */
+    ALLOWED = 60,          /* bytes of spills */
+    ALLOWED_SIGNALS = 180, /* before the loop over tiles: matrices and the spectrum of w fill the registers */
+    ALLOWED_SUMS = 240     /* where sums of spectra fill the registers */
 };
 
 static const char *const problems[] = {
@@ -23,6 +24,9 @@ static const char *const problems[] = {
     "in=64x256x28x28 out=256 groups=256 kernel=29x29 pad=14 dtype=bf16 w=fp32 math=half",
     "in=64x128x64x64 out=128 groups=128 kernel=31x31 pad=15 dtype=fp16 gw=fp32 math=half",
     "in=64x512x14x14 out=512 groups=512 kernel=27x27 pad=13 dtype=fp16 math=half",
+    "in=16x768x8192 out=768 groups=768 kernel=1023 pad=511 dtype=fp16 math=half",
+    "in=2x4096x16384 out=4096 groups=4096 kernel=1024 pad=1023:0 dtype=bf16 w=fp32 math=half",
+    "in=8x64x9000 out=64 groups=64 kernel=5000 pad=4999:0 dtype=fp16 gw=fp32 math=half",
     "in=64x64x33x31 out=64 groups=64 kernel=13x21 pad=6x10 dtype=bf16 math=half",
 };
 
@@ -40,7 +44,10 @@ static void add_pass(nvrtc_list *list, const char *problem, int pass, bool any_a
         char name[256];
         snprintf(name, sizeof name, "%s, pass %d%s%s", problem, pass, any_alignment ? ", any alignment" : "",
                  adds ? ", add" : "");
-        nvrtc_kernel *const kernel = nvrtc_list_add(list, properties, pass == CF_PASS_WEIGHTS ? ALLOWED_SUMS : ALLOWED,
+        nvrtc_kernel *const kernel = nvrtc_list_add(list, properties,
+                                                    pass == CF_PASS_WEIGHTS ? ALLOWED_SUMS
+                                                    : c.signal.radix        ? ALLOWED_SIGNALS
+                                                                            : ALLOWED,
                                                     adds                      ? "add"
                                                     : pass == CF_PASS_WEIGHTS ? "weights"
                                                                               : "signals",

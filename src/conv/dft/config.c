@@ -50,6 +50,8 @@ bool cf_dft_serves(const cf_layer *layer, int pass, const char **why) {
     *why = "dft rounds spectra to 16 bits, which math HALF allows";
     if (layer->problem.math != CONV_FFT_MATH_HALF)
         return false;
+    if (cf_dft_is_signal(layer))
+        return cf_dft_serves_signal(layer, why);
     *why = "dft computes planes padded by zeros, without stride or dilation";
     if (layer->axis[0].input != 1 || layer->axis[0].kernel != 1 || layer->axis[0].output != 1 ||
         layer->axis[0].pad_before != 0)
@@ -124,6 +126,8 @@ static int64_t rounds_of(const cf_dft_config *c, const cf_gpu_properties *p) {
 
 conv_fft_status cf_dft_configure(const cf_layer *layer, int pass, const cf_gpu_properties *properties,
                                  bool any_alignment, cf_dft_config *config) {
+    if (cf_dft_is_signal(layer))
+        return cf_dft_configure_signal(layer, pass, properties, any_alignment, config);
     const bool data = pass == CF_PASS_DATA, weights = pass == CF_PASS_WEIGHTS;
     const cf_axis *const axis = &layer->axis[1];
     const cf_dft_plane x = plane_of(layer, &layer->x, axis[0].input, axis[1].input, any_alignment),
@@ -204,21 +208,28 @@ conv_fft_status cf_dft_source(const cf_dft_config *c, bool adds, cf_source *sour
     cf_text t = {tail, sizeof tail, 0};
     cf_text_add(&t, "struct Problem {\ntypedef %s Storage;\ntypedef %s Weights;\ntypedef %s Bias;\n",
                 cf_storage_name(c->dtype), cf_storage_name(c->weights), cf_storage_name(c->bias));
-    add_plane("X", &c->x, &t);
-    add_plane("Y", &c->y, &t);
-    cf_text_add(&t,
-                "static constexpr int KERNEL_Y = %d, KERNEL_X = %d, BASIS_Y = %d, BASIS_X = %d, SHIFT_Y = %d, SHIFT_X "
-                "= %d, TEAMS = %d, PLANES = %d, ADD_SUMS = %d, ADD_SHARES = %d;\n",
-                c->kernel[0], c->kernel[1], c->basis[0], c->basis[1], c->shift[0], c->shift[1], c->teams, c->planes,
-                adder.sums, adder.shares);
-    cf_text_add(&t, "static constexpr float GAIN_Y = %.9ff, GAIN_X = %.9ff;\n", gain_of(c->basis[0], eleven),
-                gain_of(c->basis[1], eleven));
+    if (c->signal.radix) {
+        cf_dft_signal_text(c, &t);
+    } else {
+        add_plane("X", &c->x, &t);
+        add_plane("Y", &c->y, &t);
+        cf_text_add(&t,
+                    "static constexpr int KERNEL_Y = %d, KERNEL_X = %d, BASIS_Y = %d, BASIS_X = %d, SHIFT_Y = %d, "
+                    "SHIFT_X = %d, TEAMS = %d, PLANES = %d;\n",
+                    c->kernel[0], c->kernel[1], c->basis[0], c->basis[1], c->shift[0], c->shift[1], c->teams,
+                    c->planes);
+        cf_text_add(&t, "static constexpr float GAIN_Y = %.9ff, GAIN_X = %.9ff;\n", gain_of(c->basis[0], eleven),
+                    gain_of(c->basis[1], eleven));
+    }
+    cf_text_add(&t, "static constexpr int ADD_SUMS = %d, ADD_SHARES = %d;\n", adder.sums, adder.shares);
     cf_text_add(&t, "static constexpr bool FLIP = %s, GRADIENT = %s;\n};\n",
-                c->pass == CF_PASS_FORWARD ? "true" : "false", weights ? "true" : "false");
+                c->pass == (c->signal.radix ? CF_PASS_DATA : CF_PASS_FORWARD) ? "true" : "false",
+                weights ? "true" : "false");
     cf_text_add(&t, "CF_DFT_KERNEL(%s, %d, %d)\n",
-                adds      ? "dft_add"
-                : weights ? "dft_gradient"
-                          : "dft_planes",
+                adds              ? "dft_add"
+                : weights         ? c->signal.radix ? "dft_signals_gradient" : "dft_gradient"
+                : c->signal.radix ? "dft_signals"
+                                  : "dft_planes",
                 adds ? adder.sums * adder.shares : c->threads, adds ? 1 : c->resident);
     *source = (cf_source){.name = "cf_dft",
                           .headers = {cf_dft_kernel_text, NULL},

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Family `dft`: depthwise planes with large kernels in 16 bits. Transforms are products with dense DFT matrices. */
+/* Family `dft`: depthwise planes with large kernels and long depthwise signals in 16 bits. Transforms are products with
+ * DFT matrices. */
 #ifndef CF_CONV_DFT_DFT_H
 #define CF_CONV_DFT_DFT_H
 
 #include "conv/dft/geometry.h"
 #include "conv/plan/family.h"
+#include "core/text.h"
 #include "cuda/driver/properties.h"
 #include "cuda/jit/nvrtc.h"
 
@@ -15,12 +17,21 @@ typedef struct cf_dft_plane {
     int rows, columns, granule;
 } cf_dft_plane;
 
-/* How a pass is divided into blocks. planes.cuh explains the constants. */
+/* How a signal is divided into tiles. signals.cuh explains the constants. */
+typedef struct cf_dft_signal {
+    int radix; /* 0: a plane */
+    int lines, tiles, valid, first, shift;
+    int64_t blocks; /* each has an equal share of all slices of all channels */
+} cf_dft_signal;
+
+/* How a pass is divided into blocks. planes.cuh explains the constants. A signal is one row of x and y, whose granules
+ * are equal. */
 typedef struct cf_dft_config {
     int pass;
     conv_fft_dtype dtype, weights, bias; /* weights: the type of w, or of gw */
     cf_dft_plane x, y;                   /* of what is read; y: gy of the gradient of the weights, or what is written */
     int kernel[2], basis[2], shift[2];
+    cf_dft_signal signal;
     int teams, planes, resident; /* resident: blocks for which a multiprocessor must have registers */
     int64_t samples, groups;
     int64_t grid[2]; /* channels, slices of the samples */
@@ -34,6 +45,13 @@ bool cf_dft_serves(const cf_layer *layer, int pass, const char **why);
 /* Choose. any_alignment: tensors may begin at any address. NOT_SUPPORTED: a block or the grid does not fit the GPU. */
 conv_fft_status cf_dft_configure(const cf_layer *layer, int pass, const cf_gpu_properties *properties,
                                  bool any_alignment, cf_dft_config *config);
+
+/* Signals: whether a layer is one, and what the functions above and cf_dft_source() do for them. */
+bool cf_dft_is_signal(const cf_layer *layer);
+bool cf_dft_serves_signal(const cf_layer *layer, const char **why);
+conv_fft_status cf_dft_configure_signal(const cf_layer *layer, int pass, const cf_gpu_properties *properties,
+                                        bool any_alignment, cf_dft_config *config);
+void cf_dft_signal_text(const cf_dft_config *config, cf_text *text);
 
 /* The sizes of a block. */
 cf_dft_geometry cf_dft_geometry_for(const cf_dft_config *config);

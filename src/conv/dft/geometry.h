@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The sizes of DFT kernels, for the host, the kernels and the emulator. planes.cuh explains the steps. */
+/* The sizes of DFT kernels, for the host, the kernels and the emulator. planes.cuh and signals.cuh explain the
+ * steps. */
 #ifndef CF_CONV_DFT_GEOMETRY_H
 #define CF_CONV_DFT_GEOMETRY_H
 
@@ -51,6 +52,20 @@ CF_CONSTEXPR cf_dft_geometry cf_dft_geometry_of(cf_dft_extents e) {
     if (e.taps && g.mid < 2 * g.plane)
         g.mid = 2 * g.plane;
     return g;
+}
+
+/* Kernels of signals, in units of 16 bytes: the words of a tile, a matrix of step 1 or 6, all these matrices, the
+ * twiddles of a warp, and all of them with `lines` tiles. Behind them are `numbers` of 4 bytes. */
+typedef struct cf_dft_signal_sizes {
+    int line, matrix, matrices, twiddles, units, numbers;
+} cf_dft_signal_sizes;
+
+/* split: whether the matrix of step 1 is the sum of two. */
+CF_CONSTEXPR cf_dft_signal_sizes cf_dft_signal_sizes_of(int radix, int lines, int split) {
+    cf_dft_signal_sizes s = {64 * radix, radix / 8 * (radix / 8) * 32, 0, 128, 0, 8 * lines + radix};
+    s.matrices = (split ? 4 : 2) * s.matrix;
+    s.units = lines * s.line + s.matrices + radix * s.twiddles;
+    return s;
 }
 
 #endif

@@ -33,6 +33,15 @@ template <class F> CF_DEVICE void dft_write_tap(const cf_dft_call &call, long lo
     W::store(p, call.accumulate ? total + W::load(p) : total);
 }
 
+/* Writes one tap of a block's slice: of gw, or if there are several slices of their sums. */
+template <class F>
+CF_DEVICE void dft_put_tap(const cf_dft_call &call, long long group, long long slice, int r, int s, float total) {
+    if (call.slices > 1)
+        call.sums[((slice * call.groups + group) * F::KERNEL_Y + r) * F::KERNEL_X + s] = total;
+    else
+        dft_write_tap<F>(call, group, r, s, total);
+}
+
 template <class F> struct DftSums { float s[Dft<F>::EIGHTS][2][2], t[Dft<F>::EIGHTS][2][2]; };
 
 /* The taps from the sums of all warps. */
@@ -98,11 +107,7 @@ CF_DEVICE void dft_taps(const cf_dft_call &call, DftSums<F> &sums, smem<uint4> m
             const int r = 16 * part + i / 8 * 8 + lane / 4, s = 32 * half + lane % 4 * 8 + i % 8;
             if (r >= F::KERNEL_Y || s >= F::KERNEL_X)
                 return;
-            const float total = factor * sum[i % 8 / 2][i / 8 * 2 + i % 2];
-            if (call.slices > 1)
-                call.sums[((blockIdx.y * call.groups + blockIdx.x) * F::KERNEL_Y + r) * F::KERNEL_X + s] = total;
-            else
-                dft_write_tap<F>(call, blockIdx.x, r, s, total);
+            dft_put_tap<F>(call, blockIdx.x, blockIdx.y, r, s, factor * sum[i % 8 / 2][i / 8 * 2 + i % 2]);
         });
     });
 }

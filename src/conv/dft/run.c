@@ -59,14 +59,16 @@ conv_fft_status cf_dft_run(const conv_fft_plan *plan, int set, const cf_call *c)
                         .sums = cf_dft_adds(config) ? (float *)cf_align((size_t)c->workspace) : NULL,
                         .samples = config->samples,
                         .groups = config->groups,
-                        .slices = weights ? config->grid[1] : 1};
+                        .slices = config->grid[1]};
     call.accumulate =
         data ? (c->flags & CONV_FFT_ACCUMULATE_GX) != 0 : weights && (c->flags & CONV_FFT_ACCUMULATE_GW) != 0;
     void *parameters[] = {&call};
-    const cf_launch shape = {{(unsigned)config->grid[0], (unsigned)config->grid[1], 1},
-                             {(unsigned)config->threads, 1, 1},
-                             (size_t)config->shared,
-                             parameters_of_call};
+    const bool signal = config->signal.radix != 0;
+    const cf_launch shape = {
+        {(unsigned)(signal ? config->signal.blocks : config->grid[0]), signal ? 1 : (unsigned)config->grid[1], 1},
+        {(unsigned)config->threads, 1, 1},
+        (size_t)config->shared,
+        parameters_of_call};
     CF_FORWARD(cf_kernel_launch(state->kernel, &shape, parameters, c->stream));
     if (cf_dft_adds(config))
         CF_FORWARD(add_slices(state, parameters, c->stream));

@@ -48,6 +48,22 @@ CF_DEVICE void multiply_tf32(float d[4], const unsigned a[4], unsigned b0, unsig
 }
 #endif
 
+/* d = a b. */
+#ifdef CF_SIMT
+CF_DEVICE void mma_m16n8k16_first(float d[4], const unsigned a[4], unsigned b0, unsigned b1) {
+    d[0] = d[1] = d[2] = d[3] = 0;
+    simt_mma_m16n8k16(d, a, b0, b1);
+}
+#else
+CF_DEVICE void mma_m16n8k16_first(float d[4], const unsigned a[4], unsigned b0, unsigned b1) {
+    asm volatile(
+        "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%10, %10, "
+        "%10, %10};"
+        : "=f"(d[0]), "=f"(d[1]), "=f"(d[2]), "=f"(d[3])
+        : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b0), "r"(b1), "f"(0.0f));
+}
+#endif
+
 /* ldmatrix: reads four matrices of eight rows of 16 bytes. Lane l gives the unit of 16 bytes of row l % 8 of matrix
  * l / 8. It receives word l % 4 of row l / 4 of each matrix. ldmatrix_trans_x4() reads their transposes: numbers
  * 2 (l % 4) and 2 (l % 4) + 1 of column l / 4. mma_transposed() transposes a matrix whose words the lanes hold. */

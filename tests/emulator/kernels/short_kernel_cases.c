@@ -230,6 +230,22 @@ static const short_case all[] = {
     {.problem = "in=7x2x18x18 out=2 groups=2 kernel=5x5 pad=2 dtype=bf16 math=half", .dft = true},
     {.problem = "in=1x1x1x1 out=1 kernel=1x1 dtype=fp16 math=half", .dft = true},
     {.problem = "in=2x1x55x55 out=1 kernel=11x11 pad=5 dtype=fp16 math=half", .dft = true, .constant = true},
+    /* Signals: tiles of 4,096 and of 8,192 elements, several of a signal, and of several blocks; as many taps as
+     * elements; more padding than taps, and none; lengths and memory of any alignment. */
+    {.problem = "in=3x2x1000 out=2 groups=2 kernel=257 pad=128 dtype=fp16 math=half", .dft = true, .spoiled = true},
+    {.problem = "in=5x2x2400 out=2 groups=2 kernel=2400 pad=2399:0 dtype=bf16 math=half",
+     .dft = true,
+     .spoiled = true,
+     .processors = 2},
+    {.problem = "in=1x2x4304 out=2 groups=2 kernel=4304 pad=4303:0 dtype=fp16 math=half", .dft = true},
+    {.problem = "in=2x1x4100 out=1 kernel=4001 pad=0:4000 dtype=bf16 math=half", .dft = true, .processors = 3},
+    {.problem = "in=3x2x333 out=2 groups=2 kernel=100 dtype=fp16 w=fp32 math=half", .dft = true, .processors = 4},
+    {.problem = "in=2x2x640 out=2 groups=2 kernel=65 pad=100:77 dtype=bf16 w=fp32 gw=fp32 math=half", .dft = true},
+    {.problem = "in=9x2x320 out=2 groups=2 kernel=64 pad=63:0 dtype=fp16 math=half",
+     .dft = true,
+     .shifted = true,
+     .processors = 8},
+    {.problem = "in=2x1x4096 out=1 kernel=777 pad=388 dtype=fp16 math=half", .dft = true, .constant = true},
 
     /* Family implicit_gemm: units of one to eight channels; strides that divide units and others; layouts and
      * alignments of y; blocks of 32, 64 and 96 channels, full or not; one and several tiles, teams and patches. */

@@ -35,7 +35,30 @@ std::string of_pass(const char *family, int pass) {
     return std::string(" of ") + passes[pass] + ", " + family;
 }
 
+void note_signals(const cf_dft_config &c) {
+    const std::string pass = of_pass("dft, signals", c.pass);
+    const cf_dft_signal &s = c.signal;
+    const std::int64_t together = c.pass == CF_PASS_WEIGHTS ? s.lines / 2 : s.lines, tiles = c.samples * s.tiles;
+    cover("FP16" + pass, c.dtype == CONV_FFT_FP16);
+    cover("BF16" + pass, c.dtype == CONV_FFT_BF16);
+    cover("FP32 weights" + pass, c.weights == CONV_FFT_FP32);
+    cover("granules of 8" + pass, c.x.granule == 8);
+    cover("any alignment" + pass, c.x.granule == 1);
+    cover("short tiles" + pass, s.radix == 8);
+    cover("long tiles" + pass, s.radix == 16);
+    cover("several tiles of a signal" + pass, s.tiles > 1);
+    cover("a last tile with fewer results" + pass, c.y.columns % s.valid != 0);
+    cover("taps that begin behind the tile" + pass, s.shift > 0);
+    cover("tiles that begin behind the signal" + pass, s.first < 0);
+    cover("several items of a block" + pass, tiles > together * c.grid[1]);
+    cover("tiles that items do not fill" + pass, tiles % together != 0);
+    cover("several slices" + pass, c.grid[1] > 1);
+    cover("one slice" + pass, c.grid[1] == 1);
+}
+
 void note_dft(const cf_dft_config &c) {
+    if (c.signal.radix)
+        return note_signals(c);
     const std::string pass = of_pass("dft", c.pass);
     const std::int64_t together = c.teams * c.planes, items = (c.samples + together - 1) / together;
     cover("FP16" + pass, c.dtype == CONV_FFT_FP16);

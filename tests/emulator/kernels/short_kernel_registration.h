@@ -5,6 +5,7 @@
 #define SIMT_SHORT_KERNELS_H
 
 #include "conv/dft/gradient.cuh"
+#include "conv/dft/signals.cuh"
 #include "conv/implicit_gemm/forward.cuh"
 #include "conv/implicit_gemm/weights.cuh"
 #include "conv/spatial/walk.cuh"
