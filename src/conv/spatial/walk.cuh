@@ -10,14 +10,15 @@
  * (gradient.cuh). For both gradients, a thread walks down gy. What it reads meets the sums of gx, and the rows of x at
  * the same places.
  *
- * With channels last, neighbouring threads have neighbouring channels. With channels first, all threads of a block have
- * one channel, and neighbouring threads have neighbouring columns. Then TOGETHER neighbouring columns are loaded at once
- * where they begin at a multiple of that number, and the columns between two strips come from the L1 cache.
+ * With channels last, neighbouring threads have neighbouring channels. With channels first, all threads of a block
+ * have one channel, and neighbouring threads have neighbouring columns. Then TOGETHER neighbouring columns are loaded
+ * at once where they begin at a multiple of that number, and the columns between two strips come from the L1 cache.
  *
- * In signals of one axis with channels last the host exchanges the axes of rows and columns, so that threads walk along the signal.
+ * In signals of one axis with channels last the host exchanges the axes of rows and columns, so that threads walk
+ * along the signal.
  *
- * The host prints F (walk.c) with what strips have (strips.cuh), one chunk, and SEGMENT (a multiple of TY),
- * TOGETHER and TOGETHER_Y (columns of what is read, and of outputs or what is beside them; channels last: 0).
+ * The host prints F (walk.c) with what strips have (strips.cuh), one chunk, and SEGMENT (a multiple of TY), TOGETHER
+ * and TOGETHER_Y (columns of what is read, and of outputs or what is beside them; channels last: 0).
  */
 #pragma once
 

@@ -4,6 +4,7 @@
 #include "check.h"
 #include "kernels/emitted.h"
 #include "kernels/short_kernel_both_notes.h"
+#include "kernels/short_kernel_family_notes.h"
 
 #include "conv/gpu/padding_fold.cuh"
 
