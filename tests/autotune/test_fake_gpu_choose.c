@@ -164,7 +164,7 @@ static void short_dense_kernels_in_16_bits_are_for_cudnn(void **state) {
     check_families(context, "in=128x384x13x13 out=384 kernel=3x3", false, "staged,staged,staged");
     check_families(context, "in=128x384x13x13 out=384 kernel=3x3 dtype=fp16 math=fp32", false, "staged,staged,staged");
     check_families(context, "in=128x3x128x128 out=96 kernel=11x11 dtype=fp16 math=half", true,
-                   "implicit_gemm,fused,implicit_gemm");
+                   "implicit_gemm,fused,fused");
     check_families(context, "in=128x3x224x224 out=64 kernel=7x7 pad=3 stride=2 layout=last dtype=bf16", true,
                    "implicit_gemm,staged,implicit_gemm");
     check_families(context, "in=64x128x56x56 out=128 kernel=7x7 pad=3 dtype=fp16 math=half", false,

@@ -153,8 +153,8 @@ static cycles_of_tile forward_cycles(const cf_igemm_config *c) {
     const int rounds = (int)cf_ceil_div((int64_t)c->tile[0] * c->tile[1] / 64, c->teams);
     const double product = 12.0 + 0.46 * c->columns, unit = 1.9, wait = 600.0,
                  outputs = (c->last          ? 5.0
-                            : c->granule > 1 ? 18.0
-                                             : 26.0) *
+                            : c->granule > 1 ? 10.0
+                                             : 23.0) *
                            c->columns,
                  patches = (double)rounds * c->teams;
     return (cycles_of_tile){patches * (g.steps * product + outputs) + (double)units_of_tile(c) * unit,
@@ -163,7 +163,7 @@ static cycles_of_tile forward_cycles(const cf_igemm_config *c) {
 
 static cycles_of_tile weight_cycles(const cf_igemm_config *c) {
     const cf_igemm_products p = products_for(c);
-    const double product = 16.0 + 0.4 * c->columns, unit = 1.2, wait = 900.0,
+    const double product = 22.0 + 0.56 * c->columns, unit = 1.7, wait = 1250.0,
                  all = (double)(cf_ceil_div(p.count, c->teams) * c->teams * steps_of_tile(c));
     return (cycles_of_tile){all * product + (double)units_of_tile(c) * unit, all * product + wait};
 }

@@ -64,7 +64,7 @@ static bool is_served(const cf_toeplitz_config *c) {
 
 /* Cycles of a quarter of a multiprocessor for each row of a warp, and each product: {signals, gradients of weights}.
  * From measurements on an H200. */
-static const double of_any_row[2] = {25, 35}, of_product[2] = {8, 8};
+static const double of_any_row[2] = {100, 120}, of_product[2] = {16, 21};
 
 double cf_toeplitz_cycles_rows(const cf_toeplitz_config *c, double multiprocessors) {
     const bool weights = c->pass == CF_PASS_WEIGHTS;
