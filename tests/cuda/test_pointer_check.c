@@ -107,10 +107,10 @@ static void streams(void **state) {
 static void pointers_of_layer_calls(void **state) {
     static const char *const names[] = {"x", "w", "bias", "y", "gy", "gx", "gw", "gbias", "workspace"};
     conv_fft_context *context = fake_context_create(FAKES_PLAIN, *state, false);
-    const conv_fft_problem p = test_problem("in=2x8x12x13 out=16 kernel=3x3 pad=1 dtype=fp16 gw=fp32");
+    const conv_fft_problem p = test_problem("in=2x12x12x13 out=16 kernel=3x3 pad=1 dtype=fp16 gw=fp32");
     const size_t bytes[] = {
-        2 * 2 * 8 * 12 * 13, 2 * 16 * 8 * 9, 2 * 16, 2 * 2 * 16 * 12 * 13, 2 * 2 * 16 * 12 * 13, 2 * 2 * 8 * 12 * 13,
-        4 * 16 * 8 * 9,      4 * 16,         0};
+        2 * 2 * 12 * 12 * 13, 2 * 16 * 12 * 9, 2 * 16, 2 * 2 * 16 * 12 * 13, 2 * 2 * 16 * 12 * 13, 2 * 2 * 12 * 12 * 13,
+        4 * 16 * 12 * 9,      4 * 16,          0};
     generator g = test_generator(1);
     layer l = layer_create(&p, &g);
     conv_fft_plan *plan = test_plan(context, &p, NULL);
