@@ -98,7 +98,7 @@ static void random_planes_of_family_dft(void **state) {
             input[a] = (int)random_int(&g, kernel[a], cf_min(48, 64 - 2 * pad[a] + kernel[a] - 1)); /* y: at most 64 */
         }
         if (random_once_in(&g, 2))
-            input[1] = (input[1] + 7) / 8 * 8;
+            input[1] = (int)cf_max(kernel[1], input[1] / 8 * 8);
         snprintf(random_lines[i], sizeof random_lines[i],
                  "in=%dx%dx%dx%d out=%d groups=%d kernel=%dx%d pad=%dx%d %s math=half", samples, groups, input[0],
                  input[1], groups, groups, kernel[0], kernel[1], pad[0], pad[1], types[random_int(&g, 0, 3)]);
