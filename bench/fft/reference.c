@@ -72,28 +72,27 @@ static void halve(int64_t n, int64_t stride, int64_t all, const double *roots, c
  * 3 n pairs. */
 static void along(const fft_case *c, int x, bool inverse, int64_t before, int64_t behind, double *roots,
                   const double *in, double *out) {
-    const int64_t n = c->basis[x], stored = x == 2 ? fft_last_bins(c) : n;
+    const int64_t n = c->basis[x], used = inverse ? n : c->data[x],
+                  wanted = inverse  ? c->data[x]
+                           : x == 2 ? fft_last_bins(c)
+                                    : n;
+    const bool halved = n >= MIN_HALVED && (n & (n - 1)) == 0 && !fft_padded(c);
     const double angle = 2 * acos(-1.0) / (double)n;
     for (int64_t i = 0; i < n; i++) {
         roots[2 * i] = cos(angle * (double)i);
-        roots[2 * i + 1] = sin(angle * (double)i);
+        roots[2 * i + 1] = (halved && inverse ? -1 : 1) * sin(angle * (double)i); /* halve() has the sign of forward */
     }
-    if (c->complex_signal && n >= MIN_HALVED && (n & (n - 1)) == 0 && !fft_padded(c)) {
+    if (halved) {
         double *const line = roots + 2 * n;
         for (int64_t i = 0; i < before * behind; i++) {
-            const int64_t first = 2 * (i / behind * n * behind + i % behind);
-            halve(n, behind, n, roots, in + first, line, line + 2 * n);
-            for (int64_t k = 0; k < n; k++)
-                memcpy(out + first + 2 * k * behind, line + 2 * k, 2 * sizeof *out);
+            halve(n, behind, n, roots, in + 2 * (i / behind * n * behind + i % behind), line, line + 2 * n);
+            for (int64_t k = 0; k < wanted; k++)
+                memcpy(out + 2 * ((i / behind * wanted + k) * behind + i % behind), line + 2 * k, 2 * sizeof *out);
         }
         return;
     }
-    const sweep s = {.n = n,
-                     .outer = before,
-                     .used = inverse ? n : c->data[x],
-                     .wanted = inverse ? c->data[x] : stored,
-                     .inner = behind,
-                     .sign = inverse ? 1 : -1};
+    const sweep s = {
+        .n = n, .outer = before, .used = used, .wanted = wanted, .inner = behind, .sign = inverse ? 1 : -1};
     transform(&s, roots, in, out);
 }
 
