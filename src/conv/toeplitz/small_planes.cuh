@@ -168,7 +168,8 @@ template <int COPIED> struct SmallCopy {
 template <class Pieces, int GRANULE, int EACH, int SAMPLES, int PITCH>
 CF_DEVICE void load_piece(smem<unsigned> at, const unsigned short *from, const cf_toeplitz_side &s, int samples,
                           int there) {
-    const bool whole = GRANULE > 1 && (there >= EACH || there <= 0);
+    there = there > 0 ? there : 0;
+    const bool whole = GRANULE > 1 && (there >= EACH || there == 0);
     for (int own = Pieces::sample(); own < SAMPLES; own += Pieces::SAMPLES) {
         if (whole) {
             const bool inside = there > 0 && own < samples;
