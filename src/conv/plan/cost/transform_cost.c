@@ -40,7 +40,8 @@ bool cf_cost_finds_scales(const cf_spectrum *s, bool product) {
  * L2, because both issue as many instructions. Other kernels with 16-bit spectra have eight planes or lines at a
  * time, which is more than is best. This does not matter for w, which is mostly zeros. */
 static double transform_rate(const cf_device *device, const cf_spectrum *s, int operand, const cf_tensor *tensor) {
-    const bool more = device->tensor_flops > 0.0 && cf_dtype_bytes(s->dtype) == 2 && operand != CF_W;
+    const bool more =
+        device->tensor_flops > 0.0 && cf_dtype_bytes(s->dtype) == 2 && operand != CF_W && tensor->channel_stride == 1;
     const bool products = by_matrices(device, s, operand, tensor), line = s->basis[1] == 1, volume = s->basis[0] > 1;
     const int64_t points = s->basis[1] * s->basis[2];
     const double others = volume || (line ? points >= 256 : points <= 400) ? 0.85 : line ? 0.45 : 0.7;
@@ -93,9 +94,9 @@ cf_stage_cost cf_cost_transform(const cf_device *device, const cf_spectrum *s, i
     const double spectrum_bytes = passes * planes * (double)s->bins * 2.0 * (double)cf_dtype_bytes(s->dtype);
     /* Load and store handle the positions of the basis one by one. `extra` is the count of instructions that a
      * line on tensor cores takes whatever its length, or a plane on a CPU. Short lines have rows only. Short lines with
-     * 16-bit spectra take more of them elsewhere: lines of 20 points on an H200. */
+     * 16-bit spectra take more of them elsewhere with channels last: lines of 20 points on an H200. */
     const bool short_line = device->tensor_flops > 0.0 && s->basis[0] * s->basis[1] == 1 && points < 256.0 &&
-                            cf_dtype_bytes(s->dtype) == 2 && operand != CF_W;
+                            cf_dtype_bytes(s->dtype) == 2 && operand != CF_W && tensor->channel_stride == 1;
     const double extra = !device->is_gpu ? 1500.0 : lines ? points < 256.0 ? 400.0 : 17e3 : short_line ? 900.0 : 0.0;
     cf_stage_cost cost = cf_cost_of(device, tensor_bytes + spectrum_bytes, operations + planes * (points + extra),
                                     transform_rate(device, s, operand, tensor));
