@@ -177,8 +177,7 @@ CF_DEVICE void load_piece(smem<unsigned> at, const unsigned short *from, const c
                                  inside ? reinterpret_cast<const float *>(from) : static_cast<const float *>(s.memory),
                                  inside);
         } else {
-            load_granule<SmallCopy<1>>(at, from, s.memory, own < samples, 0, there);
-            for (int word = 1; word < EACH / 2; ++word)
+            for (int word = 0; word < EACH / 2; ++word)
                 load_granule<SmallCopy<1>>(at + word, from, s.memory, own < samples, 2 * word, there);
         }
         from += Pieces::SAMPLES * s.sample_stride;
