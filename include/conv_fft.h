@@ -55,8 +55,9 @@
  * NUMERICS  conv_fft_math below. Results are the same bits for the same plan, inputs and device. A NaN or an
  *     Inf may spread over the tiles of its own sample that read it, never to another sample of y or gx; in gw it
  *     may spread over the whole tensor. In a layer of few channels per group a NaN or an Inf may also spread to
- *     neighbouring outputs and channels of its own sample that do not read it (src/conv/toeplitz/README.md and
- *     src/conv/spatial/README.md say how far). Non-negative inputs can give results slightly below zero.
+ *     neighbouring outputs and channels of its own sample that do not read it (README.md of src/conv/toeplitz,
+ *     src/conv/spatial and src/conv/implicit_gemm say how far). Non-negative inputs can give results slightly below
+ *     zero.
  *
  * The header needs no other header than the C library's, and compiles as C99 and as C++11.
  */

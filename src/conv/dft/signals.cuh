@@ -30,8 +30,8 @@
  *
  * Rounding to 16 bits, always FP16: the matrices, the twiddles, and what steps 1, 2, 4 and 5 and the product leave.
  * Sums, twiddled numbers before rounding and the spectrum of w are FP32. Each tile is multiplied by a power of two, so
- * that its largest element is between 1 and 2, and nothing overflows. Step 1 of BF16 elements has a matrix that is the
- * sum of two.
+ * that its largest element is between 1 and 2. This happens after step 1, whose sums overflow if BF16 elements of 2^122
+ * and more add up. Step 1 of BF16 elements has a matrix that is the sum of two.
  *
  * The host prints F (config.c) with: Storage, Weights, Bias (types of elements), RADIX, LINES, GRANULE (elements that
  * one load or store moves), X_COUNT and Y_COUNT (elements of a signal), FIRST (the element of x where the first tile
