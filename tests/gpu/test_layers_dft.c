@@ -4,7 +4,6 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdio.h>
-#include <string.h>
 
 #include <cmocka.h>
 
@@ -12,7 +11,7 @@
 #include "support/device.h"
 #include "support/gpu.h"
 #include "support/layer.h"
-#include "support/strategy_lines.h"
+#include "support/layer_strategies.h"
 
 static const char *const problems[] = {
     "in=5x7x56x56 out=7 groups=7 kernel=31x31 pad=15 dtype=fp16 math=half",
@@ -36,33 +35,11 @@ static const char *const problems[] = {
     "in=70x3x777 out=3 groups=3 kernel=129 pad=64 dtype=fp16 w=fp32 math=half",
 };
 
-static void check_layer(const char *line, int64_t i) {
-    const conv_fft_problem p = test_problem(line);
-    generator g = generator_create((uint64_t)i);
-    layer l = layer_create(&p, &g);
-    char problem[512];
-    conv_fft_plan_options options;
-    conv_fft_plan_options_init(&options);
-    describe_problem(&p, problem, sizeof problem);
-    case_begin(problem, NULL);
-    for (int pass = 0; pass < 3; pass++)
-        options.strategy[pass] = "dft";
-    conv_fft_plan *plan = test_plan(device_context(), &p, &options);
-    conv_fft_description d;
-    for (int pass = 0; plan && pass < 3; pass++) {
-        check_status(conv_fft_plan_describe(plan, strategy_passes[pass], &d), "conv_fft_plan_describe");
-        if (strcmp(d.strategy, "dft") != 0)
-            case_fail("the plan has another strategy: %s", d.strategy);
-    }
-    if (plan)
-        layer_check_all(&l, plan);
-    conv_fft_plan_destroy(plan);
-    layer_destroy(&l);
-}
+static const char *const families[3] = {"dft", "dft", "dft"};
 
 static void check_dft(int64_t i, void *unused) {
     (void)unused;
-    check_layer(problems[i], i);
+    check_layer_of_families(problems[i], i, families, false);
 }
 
 static void layers_of_family_dft(void **state) {
@@ -81,7 +58,7 @@ static char random_lines[RANDOM][192]; /* of one of the tests below */
 
 static void check_random(int64_t i, void *unused) {
     (void)unused;
-    check_layer(random_lines[i], i);
+    check_layer_of_families(random_lines[i], i, families, false);
 }
 
 static void random_planes_of_family_dft(void **state) {

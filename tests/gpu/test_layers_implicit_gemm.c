@@ -4,7 +4,6 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdio.h>
-#include <string.h>
 
 #include <cmocka.h>
 
@@ -12,8 +11,8 @@
 #include "support/device.h"
 #include "support/gpu.h"
 #include "support/layer.h"
+#include "support/layer_strategies.h"
 #include "support/random_problems.h"
-#include "support/strategy_lines.h"
 
 static const char *const problems[] = {
     /* First layers of networks, in both layouts. */
@@ -44,38 +43,17 @@ enum {
 };
 static char random_lines[RANDOM][192];
 
-static void check_line(const char *line, int64_t i) {
-    const conv_fft_problem p = test_problem(line);
-    generator g = generator_create((uint64_t)i);
-    layer l = layer_create(&p, &g);
-    char problem[512];
-    conv_fft_plan_options options;
-    conv_fft_plan_options_init(&options);
-    describe_problem(&p, problem, sizeof problem);
-    case_begin(problem, NULL);
-    for (int pass = 0; pass < 3; pass += 2)
-        options.strategy[pass] = "implicit_gemm";
-    conv_fft_plan *plan = test_plan(device_context(), &p, &options);
-    conv_fft_description d;
-    for (int pass = 0; plan && pass < 3; pass += 2) {
-        check_status(conv_fft_plan_describe(plan, strategy_passes[pass], &d), "conv_fft_plan_describe");
-        if (strcmp(d.strategy, "implicit_gemm") != 0)
-            case_fail("the plan has another strategy: %s", d.strategy);
-    }
-    if (plan)
-        layer_check_all(&l, plan);
-    conv_fft_plan_destroy(plan);
-    layer_destroy(&l);
-}
+/* gx is left to other families. */
+static const char *const families[3] = {"implicit_gemm", NULL, "implicit_gemm"};
 
 static void check_problem(int64_t i, void *unused) {
     (void)unused;
-    check_line(problems[i], i);
+    check_layer_of_families(problems[i], i, families, false);
 }
 
 static void check_random(int64_t i, void *unused) {
     (void)unused;
-    check_line(random_lines[i], i);
+    check_layer_of_families(random_lines[i], i, families, false);
 }
 
 static void layers_of_family_implicit_gemm(void **state) {

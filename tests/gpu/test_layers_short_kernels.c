@@ -11,7 +11,7 @@
 #include "support/device.h"
 #include "support/gpu.h"
 #include "support/layer.h"
-#include "support/strategy_lines.h"
+#include "support/layer_strategies.h"
 
 #include <errno.h>
 
@@ -236,29 +236,10 @@ static bool is_feasible(const char *family, const char *line, int pass) {
 }
 
 static void check_family(const char *family, const char *line, int64_t i) {
-    const conv_fft_problem p = test_problem(line);
-    generator g = generator_create((uint64_t)i);
-    layer l = layer_create(&p, &g);
-    char problem[512];
-    conv_fft_plan_options options;
-    conv_fft_plan_options_init(&options);
-    describe_problem(&p, problem, sizeof problem);
-    case_begin(problem, NULL);
+    const char *families[3];
     for (int pass = 0; pass < 3; pass++)
-        options.strategy[pass] = is_feasible(family, line, pass) ? family : NULL;
-    conv_fft_plan *plan = test_plan(device_context(), &p, &options);
-    conv_fft_description d;
-    for (int pass = 0; plan && pass < 3; pass++) {
-        check_status(conv_fft_plan_describe(plan, strategy_passes[pass], &d), "conv_fft_plan_describe");
-        if (is_feasible(family, line, pass) && strcmp(d.strategy, family) != 0)
-            case_fail("the plan has another strategy: %s", d.strategy);
-    }
-    if (plan)
-        layer_check_all(&l, plan);
-    if (plan && strcmp(family, "toeplitz") == 0 && is_feasible(family, line, 1))
-        layer_check_same_bits(&l, plan, p.rank == 1);
-    conv_fft_plan_destroy(plan);
-    layer_destroy(&l);
+        families[pass] = is_feasible(family, line, pass) ? family : NULL;
+    check_layer_of_families(line, i, families, strcmp(family, "toeplitz") == 0 && families[1]);
 }
 
 static void check_toeplitz(int64_t i, void *unused) {

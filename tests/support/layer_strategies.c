@@ -66,6 +66,32 @@ static bool check_kept_forced(layer *l, const strategies *s) {
     return ok;
 }
 
+void check_layer_of_families(const char *line, int64_t seed, const char *const family[3], bool same_bits) {
+    const conv_fft_problem p = test_problem(line);
+    generator g = generator_create((uint64_t)seed);
+    layer l = layer_create(&p, &g);
+    char problem[512];
+    conv_fft_plan_options options;
+    conv_fft_plan_options_init(&options);
+    describe_problem(&p, problem, sizeof problem);
+    case_begin(problem, NULL);
+    for (int pass = 0; pass < 3; pass++)
+        options.strategy[pass] = family[pass];
+    conv_fft_plan *plan = test_plan(device_context(), &p, &options);
+    conv_fft_description d;
+    for (int pass = 0; plan && pass < 3; pass++) {
+        check_status(conv_fft_plan_describe(plan, strategy_passes[pass], &d), "conv_fft_plan_describe");
+        if (family[pass] && strcmp(d.strategy, family[pass]) != 0)
+            case_fail("the plan has another strategy: %s", d.strategy);
+    }
+    if (plan)
+        layer_check_all(&l, plan);
+    if (plan && same_bits)
+        layer_check_same_bits(&l, plan, p.rank == 1);
+    conv_fft_plan_destroy(plan);
+    layer_destroy(&l);
+}
+
 static strategies with_chunk(const strategies *s, const char *chunk, const char *groups) {
     strategies out;
     char line[256];

@@ -4,6 +4,14 @@
 #ifndef TEST_LAYER_WAYS_H
 #define TEST_LAYER_WAYS_H
 
+#include <stdbool.h>
+#include <stdint.h>
+
+/** A case: the layer of this line with random numbers, whose passes (forward, backward data, backward weights) are of
+ * these families without parameters, against the reference. NULL: of any family. same_bits: what
+ * layer_check_same_bits() of support/layer.h checks, too. */
+void check_layer_of_families(const char *line, int64_t seed, const char *const family[3], bool same_bits);
+
 void ways_tiled(void **state);
 /* Taps in segments. */
 void ways_cut(void **state);

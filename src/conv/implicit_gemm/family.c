@@ -18,7 +18,9 @@ static bool runs_on(const cf_device *device, const cf_layer *layer, int pass, co
     if (!gpu || gpu->properties.compute_major != 9)
         return false;
     *why = "its weights and tiles do not fit the shared memory of a block";
-    return layer->batch == 0 || cf_igemm_configure(layer, pass, &gpu->properties, true, &config) == CONV_FFT_SUCCESS;
+    return layer->batch == 0 || /* whatever alignment the plan will be made for */
+           (cf_igemm_configure(layer, pass, &gpu->properties, false, &config) == CONV_FFT_SUCCESS &&
+            cf_igemm_configure(layer, pass, &gpu->properties, true, &config) == CONV_FFT_SUCCESS);
 }
 
 static conv_fft_status prepare(conv_fft_plan *plan, int pass) {
