@@ -201,6 +201,7 @@ static const struct {
      .order = MAJOR,
      .dtype = CONV_FFT_FP16,
      .halves = true,
+     .spills = 48, /* compute capability 8.0 */
      .rectangle = true},
     {.rank = 3,
      .basis = {40, 28, 40},
